@@ -1,0 +1,317 @@
+"""The referee of turn games: owns engine, chance, clocks and result, and stands outside every sandbox."""
+
+import hashlib
+import json
+import os
+import shutil
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from arena import seeds, tree
+from arena.bot import Manifest, manifest
+from arena.errors import GameError, SandboxError, SubmissionError, boundary
+from arena.game import Engine, TurnGame
+from arena.sandbox.base import Backend, Mount, ProcessSpec, Sandbox, SandboxSpec
+from arena.sandbox.place import work_directory
+from arena.seat import BotFault, Seat, explain
+from arena.types import Batch, Code, Fault, Limits, Outcome, Pair, Played, seat_order
+
+MAX_VOIDS = 3
+BOT_FOLDER = "/bot"
+MAX_TURNS = 100_000
+
+
+class Bench:
+    """The sandboxes of the players of a batch, one each, kept open from match to match."""
+
+    def __init__(self, backend: Backend, batch: Batch) -> None:
+        self._backend, self._batch = backend, batch
+        self._folder = work_directory()
+        self._manifests: list[Manifest] = []
+        self._mounts: list[Path] = []
+        self._open: dict[int, Sandbox] = {}
+
+    def __enter__(self) -> Self:
+        try:
+            for player, code in enumerate(self._batch.codes):
+                self._manifests.append(manifest(code))
+                self._mounts.append(place(code, self._folder / str(player)))
+            self._open_all()
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close every sandbox and remove the files."""
+        for sandbox in self._open.values():
+            sandbox.close()
+        self._open.clear()
+        shutil.rmtree(self._folder)
+
+    def _open_all(self) -> None:
+        players = range(len(self._batch.codes))
+        self._open.update(self._backend.open_many([self._spec(player) for player in players]))
+
+    def _spec(self, player: int) -> SandboxSpec:
+        affinity = os.sched_getaffinity(0)
+        return SandboxSpec(
+            purpose="bot",
+            label=self._batch.players[player],
+            mounts=(Mount(self._mounts[player], BOT_FOLDER),),
+            memory_mb=self._batch.limits.memory_mb,
+            processes=self._batch.limits.threads,
+            core=next(iter(affinity)) if len(affinity) == 1 else None,
+            trusted=self._batch.trusted[player],
+        )
+
+    def __getitem__(self, player: int) -> Sandbox:
+        """The running sandbox of `player`; a new one if the last was lost."""
+        if player not in self._open:
+            self._open[player] = self._backend.open(self._spec(player))
+        return self._open[player]
+
+    def lose(self, player: int) -> str:
+        """Close the sandbox of `player` as lost; says "out of memory" where that was the bot's own doing."""
+        sandbox = self._open.pop(player)
+        reason = "out of memory" if sandbox.out_of_memory() else ""
+        sandbox.close()
+        return reason
+
+    def lost(self) -> list[int]:
+        """Players whose sandbox no longer answers."""
+        return [player for player, sandbox in self._open.items() if not sandbox.answers()]
+
+    def kept(self) -> bool:
+        """Whether every bot can be kept for a batch: hosted Python."""
+        return self._batch.hosting == "kept" and all(m.entry for m in self._manifests)
+
+    def process(self, player: int, seed: int, hosting: Any = "fresh") -> ProcessSpec:
+        """What starts the bot of `player`."""
+        limits, wanted = self._batch.limits, self._manifests[player]
+        cpu = int(limits.start_seconds + limits.match_seconds + limits.move_seconds) + 2
+        return ProcessSpec(
+            kind="python" if wanted.entry else "exec",
+            cwd=self[player].inside(BOT_FOLDER),
+            entry=wanted.entry or "",
+            argv=wanted.command or (),
+            hosting=hosting,
+            seed=seed,
+            cpu_seconds=cpu * (len(self._batch.pairs) * len(self._batch.codes) if hosting == "kept" else 1),
+            memory_mb=limits.memory_mb,
+            processes=limits.threads,
+        )
+
+
+def place(code: Code, folder: Path) -> Path:
+    """Put the files of `code` into the new `folder` and prove that they are what was tagged. Raises GameError."""
+    tree.materialise(code.files, folder)
+    tree.verify(folder, code.tree)
+    return folder
+
+
+def play(game: TurnGame, batch: Batch, backend: Backend) -> Iterator[Played]:
+    """Every match of `batch`, in order of pair and rotation; void matches are yielded too, before their replay.
+
+    Raises SandboxError when one match is void MAX_VOIDS times.
+    """
+    from arena import kept
+
+    with Bench(backend, batch) as bench:
+        if bench.kept():
+            yield from kept.play(game, batch, bench)
+            return
+        for pair in batch.pairs:
+            for rotation in range(len(batch.players)):
+                yield from play_until_valid(game, batch, bench, pair, rotation)
+
+
+def play_until_valid(game: TurnGame, batch: Batch, bench: Bench, pair: Pair, rotation: int) -> Iterator[Played]:
+    """One match with a fresh process a bot; played again when our side spoilt it. Raises SandboxError."""
+    for _ in range(MAX_VOIDS):
+        started = time.perf_counter()
+        order = seat_order(len(batch.players), rotation)
+        outcome, void = None, ""
+        try:
+            outcome = _match(game, batch, bench, pair, order)
+        except SandboxError as error:
+            void = str(error)
+            outcome = _blame_memory(game, bench, order, pair.seed)
+        seconds = time.perf_counter() - started
+        yield Played(pair.index, rotation, pair.seed, outcome, "fresh", seconds, "" if outcome else void)
+        if outcome is not None:
+            return
+    raise SandboxError(f"pair {pair.index} rotation {rotation} was void {MAX_VOIDS} times: {void}")
+
+
+def _blame_memory(game: TurnGame, bench: Bench, order: Sequence[int], seed: int) -> Outcome | None:
+    """After a lost sandbox: the forfeit of a bot that ran it out of memory, or None if it was no bot's doing."""
+    faults = []
+    for player in bench.lost():
+        if reason := bench.lose(player):
+            faults.append(Fault(order.index(player), "crash", reason))
+    if not faults:
+        return None
+    engine = new_engine(game, len(order), seed)
+    for fault in faults:
+        engine.forfeit(fault.seat)
+    return Outcome(tuple(engine.scores()), 0, digest([], faults), tuple(faults), {}, (None,) * len(order), ("",) * len(order))
+
+
+def new_engine(game: TurnGame, seats: int, seed: int) -> Engine:
+    """A new match. Raises GameError."""
+    with boundary(GameError, f"{game.id} could not start a match"):
+        return game.engine(seats, seed)
+
+
+def _match(game: TurnGame, batch: Batch, bench: Bench, pair: Pair, order: Sequence[int]) -> Outcome:
+    seats: list[Seat] = []
+    with ExitStack() as stack:
+        for seat, player in enumerate(order):
+            spec = bench.process(player, seeds.bot_seed(pair.seed, seat))
+            seats.append(Seat(bench[player], spec, batch.limits))
+            stack.callback(seats[-1].close)
+        table = Table(new_engine(game, len(order), pair.seed), game.id)
+        while not table.done:
+            table.turn(seats)
+        at_fault = {fault.seat for fault in table.faults if fault.kind == "closed_pipe"}
+        for index, seat in enumerate(seats):
+            seat.ask_end(closed=index in at_fault)
+        exits = [seat.take_end() for seat in seats]
+    stderr = tuple(seat.stderr for seat in seats)
+    faults = tuple(explain(fault, exits[fault.seat], stderr[fault.seat]) for fault in table.faults)
+    raw = table.replay(pair.seed) if pair.index < batch.replays or faults else None
+    cpu = tuple(exit_.cpu_seconds for exit_ in exits)
+    return table.outcome(faults, cpu, stderr, raw)
+
+
+class Table:
+    """One engine and what was played on it: moves, faults, turns."""
+
+    def __init__(self, engine: Engine, game: str) -> None:
+        self.engine, self._game = engine, game
+        self.moves: list[dict[int, Mapping[str, Any]]] = []
+        self.fallen: list[tuple[int, int]] = []  # (turn, seat)
+        self.faults: list[Fault] = []
+
+    @property
+    def done(self) -> bool:
+        """Whether the engine has decided. Raises GameError when a match never ends."""
+        if len(self.moves) > MAX_TURNS:
+            raise GameError(f"{self._game}: a match went on for more than {MAX_TURNS} turns")
+        return self.engine.done
+
+    def turn(self, seats: Sequence[Seat]) -> None:
+        """Ask every seat that is to move, then hear every one: no bot waits for another."""
+        engine, turn = self.engine, len(self.moves)
+        movers = engine.to_move()
+        faults: dict[int, BotFault] = {}
+        replies: dict[int, Mapping[str, Any]] = {}
+        for seat in movers:
+            try:
+                seats[seat].ask(engine.observe(seat).encode() + b"\n")
+            except BotFault as fault:
+                faults[seat] = fault
+        for seat in movers:
+            if seat not in faults:
+                try:
+                    replies[seat] = seats[seat].answer()
+                except BotFault as fault:
+                    faults[seat] = fault
+        self.faults += [fault.at(seat, turn) for seat, fault in faults.items()]
+        self.play(replies)
+
+    def play(self, replies: Mapping[int, Mapping[str, Any]]) -> None:
+        """Apply the replies; seats that answered illegally, or whose fault of this turn is noted, fall out."""
+        engine, turn = self.engine, len(self.moves)
+        with boundary(GameError, f"{self._game}: the engine failed in turn {turn}"):
+            legal = {}
+            for seat, reply in replies.items():
+                if (reason := engine.illegal(seat, reply)) is None:
+                    legal[seat] = reply
+                else:
+                    self.faults.append(Fault(seat, "illegal_move", f"{reason}; answered {json.dumps(reply)[:300]}", turn))
+            for fault in self.faults:
+                if fault.turn == turn:
+                    self.fallen.append((turn, fault.seat))
+                    engine.forfeit(fault.seat)
+            engine.apply(legal)
+        self.moves.append(legal)
+
+    def replay(self, seed: int) -> dict[str, Any]:
+        """Raw material from which `frames` re-simulates the match."""
+        moves = [{str(seat): reply for seat, reply in turn.items()} for turn in self.moves]
+        return {"seats": self.seats, "seed": seed, "moves": moves, "fallen": [list(entry) for entry in self.fallen]}
+
+    @property
+    def seats(self) -> int:
+        """Number of seats."""
+        return len(self.engine.scores())
+
+    def outcome(
+        self,
+        faults: tuple[Fault, ...],
+        cpu: tuple[float | None, ...],
+        stderr: tuple[str, ...],
+        raw: Mapping[str, Any] | None,
+    ) -> Outcome:
+        """What the record keeps."""
+        with boundary(GameError, f"{self._game}: the engine failed at the end"):
+            scores, details = tuple(self.engine.scores()), dict(self.engine.details())
+        return Outcome(scores, len(self.moves), digest(self.moves, faults), faults, details, cpu, stderr, raw)
+
+
+def digest(moves: Sequence[Mapping[int, Any]], faults: Sequence[Fault]) -> str:
+    """SHA-256 over every legal reply of every turn and who fell out when, in canonical JSON."""
+    played = json.dumps([moves, [[f.seat, f.turn, f.kind] for f in faults]], sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(played.encode()).hexdigest()
+
+
+def frames(game: TurnGame, raw: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """Frames of a recorded match, re-simulated: the start, then one after each turn."""
+    engine = new_engine(game, raw["seats"], raw["seed"])
+    yield engine.frame()
+    for turn, replies in enumerate(raw["moves"]):
+        for fell, seat in raw["fallen"]:
+            if fell == turn:
+                engine.forfeit(seat)
+        engine.apply({int(seat): reply for seat, reply in replies.items()})
+        yield engine.frame()
+
+
+def validate(game: TurnGame, code: Code, backend: Backend, limits: Limits, *, trusted: bool) -> None:
+    """Start the bot under match settings and ask for its first move. Raises SubmissionError, SandboxError."""
+    seats = min(seats for seats in game.seats if seats > 1 or len(game.seats) == 1)
+    batch = Batch(game.id, {}, 0, 0, ("submission",), (code,), (trusted,), (), limits)
+    with Bench(backend, batch) as bench, ExitStack() as stack:
+        seat = Seat(bench[0], bench.process(0, seed=0), limits)
+        stack.callback(seat.close)
+        table = Table(new_engine(game, seats, seeds.practice_seed(0, 0)), game.id)
+        fault = _first_move(table, seat)
+        if fault is None:
+            return
+        seat.ask_end(closed=fault.kind == "closed_pipe")
+        exit_ = seat.take_end()
+        fault = explain(fault, exit_, seat.stderr)
+        raise SubmissionError(f"{fault.kind} on the first move: {fault.detail}")
+
+
+def _first_move(table: Table, seat: Seat) -> Fault | None:
+    first = table.engine.to_move()[0]
+    try:
+        seat.ask(table.engine.observe(first).encode() + b"\n")
+        reply = seat.answer()
+    except BotFault as fault:
+        return fault.at(0, 0)
+    with boundary(GameError, "the engine failed on a first move"):
+        reason = table.engine.illegal(first, reply)
+    return None if reason is None else Fault(0, "illegal_move", f"{reason}; answered {json.dumps(reply)[:300]}")
+
+

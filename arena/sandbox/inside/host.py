@@ -1,0 +1,198 @@
+"""The first process of every sandbox: starts bots and commands on request, ends them, says how they ended.
+
+Usage: host.py SOCKET PURPOSE [guest]. Standard library only. As process 1 of its own process space it can't be
+killed or stopped from inside, and `kill(-1)` ends everything else. As a guest (no process space of its own, trusted
+code only) it ends the process group it started. It is not dumpable, so what runs beside it can't read or trace it.
+"""
+
+import array
+import ctypes
+import json
+import os
+import signal
+import socket
+import struct
+import sys
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import bots  # noqa: E402
+import files  # noqa: E402
+import seccomp  # noqa: E402
+
+sys.path.pop(0)
+
+import collections  # noqa: E402, F401  warm for the bots that fork from here
+import copy  # noqa: E402, F401
+import functools  # noqa: E402, F401
+import heapq  # noqa: E402, F401
+import itertools  # noqa: E402, F401
+import math  # noqa: E402, F401
+import typing  # noqa: E402, F401
+
+MESSAGE_BYTES = 65_536
+_PR_SET_DUMPABLE, _PR_SET_CHILD_SUBREAPER = 4, 36
+
+
+class Host:
+    """Serves one control connection until it closes."""
+
+    def __init__(self, path, purpose, guest):
+        self.purpose, self.guest = purpose, guest
+        self.child = self.status = self.usage = self.signature = None
+        self.control = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.control.connect(path)
+
+    def serve(self):
+        """Greet, then answer requests; the end of the connection ends the sandbox."""
+        self.send(self.confine())
+        while True:
+            request, descriptors = self.receive()
+            if request is None:
+                break
+            try:
+                reply = getattr(self, "do_" + request["op"])(request, descriptors)
+            finally:
+                for descriptor in descriptors:
+                    os.close(descriptor)
+            if reply is not None:
+                self.send(reply)
+        self.kill()
+
+    def confine(self):
+        """Shut the doors that this side can shut, and report what is seen of the rest."""
+        signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGCHLD])
+        interfaces = sorted(name for _, name in socket.if_nameindex())
+        prctl = ctypes.CDLL(None, use_errno=True).prctl
+        prctl.argtypes = [ctypes.c_int] + [ctypes.c_ulong] * 4
+        if self.guest:
+            prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+            confined = False
+        else:
+            prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
+            seccomp.install(bot=False)
+            confined = True
+        return {
+            "pid": os.getpid(),
+            "uid": os.getuid(),
+            "interfaces": interfaces,
+            "seccomp": confined,
+            "root_writable": os.access("/", os.W_OK),
+            "python": sys.version.split()[0],
+        }
+
+    def send(self, message):
+        self.control.send(json.dumps(message).encode())
+
+    def receive(self):
+        data, ancillary, _, _ = self.control.recvmsg(MESSAGE_BYTES, socket.CMSG_SPACE(2 * array.array("i").itemsize))
+        descriptors = array.array("i")
+        for level, kind, payload in ancillary:
+            if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
+                descriptors.frombytes(payload[: len(payload) - len(payload) % descriptors.itemsize])
+        return (json.loads(data) if data else None), list(descriptors)
+
+    def do_start(self, request, descriptors):
+        """Fork; the child becomes what `request` describes. No answer: the child itself says it is there."""
+        request["confined"] = not self.guest
+        bot_filter = None if self.guest or request["fork"] else _install_bot_filter
+        self.status = self.usage = None
+        self.child = os.fork()
+        if self.child == 0:
+            bots.become(request, descriptors, bot_filter)
+
+    def do_end(self, _request, _descriptors):
+        """Kill all that runs, and say how the started process ended (status None: it was still running)."""
+        self.reap()
+        status = self.status
+        self.kill()
+        usage = self.usage
+        cpu = usage.ru_utime + usage.ru_stime if usage else 0.0
+        reply = {"status": status, "cpu": cpu, "rss": usage.ru_maxrss if usage else 0}
+        self.child = None
+        return reply
+
+    def do_wait(self, request, descriptors):
+        """Wait for the started process to end by itself; then kill what it left behind."""
+        deadline = time.monotonic() + request["seconds"]
+        self.reap()
+        while self.child is not None and self.status is None and (left := deadline - time.monotonic()) > 0:
+            signal.sigtimedwait({signal.SIGCHLD}, min(left, 0.5))
+            self.reap()
+        ended = self.status is not None
+        return {"ended": ended, **self.do_end(request, descriptors)}
+
+    def do_load(self, request, descriptors):
+        """Take files from the attached stream into a folder."""
+        with os.fdopen(os.dup(descriptors[0]), "rb") as stream:
+            try:
+                files.load(stream, request["root"])
+            except (OSError, EOFError) as error:
+                return {"error": f"{type(error).__name__}: {error}"}
+        self.signature = None
+        return {"error": None}
+
+    def do_save(self, request, descriptors):
+        """Give the files of a folder to the attached stream, unless nothing changed since the last time."""
+        root = request["root"]
+        try:
+            entries, skipped = files.scan(root, request["max_files"], request["max_bytes"])
+            if request["changed_only"] and entries == self.signature:
+                return {"same": True, "error": None, "skipped": [os.fsdecode(path) for path in skipped[:20]]}
+            with os.fdopen(os.dup(descriptors[0]), "wb") as stream:
+                files.save(entries, root, stream)
+        except (OSError, files.Unsaveable) as error:
+            return {"same": False, "error": str(error), "skipped": []}
+        if request["changed_only"]:
+            self.signature = entries
+        return {"same": False, "error": None, "skipped": [os.fsdecode(path) for path in skipped[:20]]}
+
+    def reap(self):
+        """Collect every child that has ended, orphans too."""
+        while True:
+            try:
+                pid, status, usage = os.wait4(-1, os.WNOHANG)
+            except ChildProcessError:
+                return
+            if pid == 0:
+                return
+            self._note(pid, status, usage)
+
+    def kill(self):
+        """End everything but this process and wait until it is gone."""
+        if self.guest:
+            if self.child is not None:
+                self._kill_group()
+            return
+        while True:
+            try:
+                os.kill(-1, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+            try:
+                self._note(*os.wait4(-1, 0))
+            except ChildProcessError:
+                return
+
+    def _kill_group(self):
+        try:
+            os.killpg(self.child, signal.SIGKILL)
+        except (ProcessLookupError, PermissionError):
+            if self.status is None:
+                os.kill(self.child, signal.SIGKILL)
+        if self.usage is None:
+            self._note(*os.wait4(self.child, 0))
+        self.reap()
+
+    def _note(self, pid, status, usage):
+        if pid == self.child:
+            self.usage = usage
+            self.status = os.waitstatus_to_exitcode(status)
+
+
+def _install_bot_filter():
+    seccomp.install(bot=True)
+
+
+if __name__ == "__main__":
+    Host(sys.argv[1], sys.argv[2], guest="guest" in sys.argv[3:]).serve()
