@@ -1,0 +1,1 @@
+"""Battlesnake: snakes on a grid, the last one alive wins."""
