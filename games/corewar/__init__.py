@@ -1,0 +1,1 @@
+"""Core War on pMARS, the reference simulator."""
