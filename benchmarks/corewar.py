@@ -59,8 +59,8 @@ def bare_seconds(program: Path, files: tuple[Path, ...], battles: int) -> float:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--pairs", type=int, default=500, help="pairs a matchup (each is two battles)")
-    parser.add_argument("--batch", type=int, default=50, help="pairs in a unit of work")
+    parser.add_argument("--pairs", type=int, default=512, help="pairs a matchup (each is two battles)")
+    parser.add_argument("--batch", type=int, default=CoreWar.batch_pairs, help="pairs in a unit of work")
     parser.add_argument("--sandbox", default="bubblewrap")
     options = parser.parse_args()
     program = pmars.require().pmars

@@ -77,7 +77,8 @@ class Mars:
                 said = warrior.complaint(finished.stderr)
                 raise SubmissionError(f"{error}; pMARS says: {said}" if said else str(error)) from error
         if status == _NOT_ASSEMBLED:
-            raise SubmissionError(f"{warrior.FILE} does not assemble: {warrior.complaint(finished.stderr)}")
+            said = warrior.complaint(finished.stderr) or "pMARS gives no reason; take lines out until it does assemble"
+            raise SubmissionError(f"{warrior.FILE} does not assemble: {said}")
         if status is None or finished.exit.cpu_seconds >= seconds:
             raise SubmissionError(f"{warrior.FILE} takes more than {seconds} s to assemble")
         if status == _NO_MEMORY:

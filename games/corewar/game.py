@@ -19,7 +19,7 @@ from games.corewar.settings import MAX_SEATS, CoreWarConfig
 from games.corewar.warrior import Warrior
 
 _CHUNK_STEPS = 12_000_000  # instructions a process may have to execute: an eighth of a second, so that results flow
-_WEAKEST_FIRST = ("vampire", "gate", "dwarf", "scanner", "stone", "quickpaper", "paper")
+_WEAKEST_FIRST = ("gate", "vampire", "dwarf", "scanner", "stone", "paper", "quickpaper")
 _LAST_POSITION = 2**30  # pMARS's own bound of -F
 
 
@@ -30,9 +30,15 @@ class CoreWar(EngineGame):
     version: ClassVar[str] = "1"
     seats: ClassVar[tuple[int, ...]] = tuple(range(2, MAX_SEATS + 1))
     Config: ClassVar[type[GameConfig]] = CoreWarConfig
+    batch_pairs: ClassVar[int] = 128  # a third of a millisecond a battle: opening the sandbox must not weigh more
     folder: ClassVar[Path] = Path(__file__).parent
 
     config: CoreWarConfig
+
+    @classmethod
+    def setup(cls, source: Path | None) -> str:
+        """Get and build pMARS, see `pmars.setup`. Raises ConfigError, PrerequisiteError."""
+        return f"built {pmars.setup(source)}"
 
     def brief(self) -> str:
         """The rules, with this tournament's settings where they are not the usual ones."""

@@ -190,7 +190,8 @@ def _build(code: Path, built: Path, objects: Path) -> None:
 
     def made(unit: str, source: Path, *flags: str) -> str:
         target = str(objects / f"{unit}.o")
-        _compile([compiler, *_HARDENED, *_DEFINES, *flags, "-c", str(source), "-o", target])
+        named = f"-ffile-prefix-map={source.parent}=."  # __FILE__ is in messages
+        _compile([compiler, *_HARDENED, *_DEFINES, named, *flags, "-c", str(source), "-o", target])
         return target
 
     shared = [made(unit, code / f"{unit}.c", *_OLD_C) for unit in _SHARED]

@@ -1,5 +1,9 @@
 """What ships with the game: starter, house bots, human warriors, rules, settings."""
 
+import re
+import subprocess
+from pathlib import Path
+
 import pytest
 from pydantic import ValidationError
 
@@ -55,7 +59,7 @@ def test_human_warriors_are_valid(game: CoreWar, built: pmars.Engine, backend: B
         assert game.validate(code(baseline.files["warrior.red"]), backend, Limits(), trusted=False).valid
 
 
-def test_a_baseline_without_headers_keeps_what_is_listed(tmp_path) -> None:
+def test_a_baseline_without_headers_keeps_what_is_listed(tmp_path: Path) -> None:
     (tmp_path / "x.red").write_text("mov 0, 1\n")
     listed = {"name": "x", "title": "X", "author": "A", "file": "x.red", "source": "s", "licence": "l"}
     baseline = game_module._baseline(listed, tmp_path)
@@ -65,6 +69,21 @@ def test_a_baseline_without_headers_keeps_what_is_listed(tmp_path) -> None:
 def test_pmars_is_a_tool_for_agents(game: CoreWar, built: pmars.Engine) -> None:
     assert dict(game.tools()) == {"pmars": built.pmars}
     assert tuple(game.prerequisites()) == ()
+
+
+def test_the_examples_in_the_rules_work(game: CoreWar, built: pmars.Engine, mars: Mars, tmp_path: Path) -> None:
+    rules = game.brief()
+    (example,) = re.findall(r"```redcode\n(.*?)```", rules, re.DOTALL)
+    assert mars.assemble(example.encode(), 2).length == 4
+    (commands,) = re.findall(r"```sh\n(.*?)```", rules, re.DOTALL)
+    for name in ("warrior.red", "other.red"):
+        (tmp_path / name).write_text(example)
+    path = {"PATH": f"{built.folder}:/usr/bin:/bin"}
+    for command in commands.splitlines():
+        done = subprocess.run(
+            ["sh", "-c", command], cwd=tmp_path, env=path, capture_output=True, text=True, check=False
+        )
+        assert (done.returncode, done.stderr) == (0, ""), command
 
 
 def test_the_brief_tells_other_settings(game: CoreWar) -> None:

@@ -46,6 +46,7 @@ def test_a_legal_warrior_is_valid(game: CoreWar, built: pmars.Engine, backend: B
         (b";assert 1\nfor 2000\nfor 2000\nmov.i 0, 1\nrof\nrof\n", "exceed the limit"),
         (b";assert 1\norg 7000\nmov.i 0, 1\n", "starts outside itself"),
         (b";assert 1\nmov.i 0, " + b"9" * 80 + b"\n", "crash"),
+        (b"count ert CORESIZE==8000\n", "pMARS gives no reason"),
         (b"mov.i 0, 1\n" + b";" + b"x" * 251 + b"\n", "line 2 has 252 bytes"),
         (b"mov.i 0, 1\nmov\x00.i 0, 1\n", "line 2 holds a control character"),
         (bytes(range(256)), "control character"),
