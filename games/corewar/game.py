@@ -30,7 +30,7 @@ class CoreWar(EngineGame):
     version: ClassVar[str] = "1"
     seats: ClassVar[tuple[int, ...]] = tuple(range(2, MAX_SEATS + 1))
     Config: ClassVar[type[GameConfig]] = CoreWarConfig
-    batch_pairs: ClassVar[int] = 128  # a third of a millisecond a battle: opening the sandbox must not weigh more
+    batch_pairs: ClassVar[int] = 256  # a third of a millisecond a battle: opening the sandbox must not weigh more
     folder: ClassVar[Path] = Path(__file__).parent
 
     config: CoreWarConfig
