@@ -130,7 +130,7 @@ class MatchupResult(Document):
     played: Count  # on the board or forfeited: all that is scored
     spoilt: Count  # void to the last, by our fault
     missing: Count  # never came to a result
-    voids: Count  # spoilt attempts, those that a replay made good included
+    voids: Count  # attempts of the played matches that were spoilt before one counted
     draws: Count
     forfeits: dict[Text, dict[FaultKind, Count]]
     standings: dict[Text, Standing]
