@@ -1,12 +1,14 @@
 """What an agent is: something that edits a codebase through a workspace, within a budget, on the record."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar, Protocol
+from typing import ClassVar, Literal, Protocol
 
 from pydantic import BaseModel, ConfigDict
+
+from arena.types import FileEntry
 
 
 class AgentOptions(BaseModel):
@@ -24,7 +26,8 @@ class Brief:
     player: str
     round: int
     rounds: int
-    last_result: str  # one line; empty in round 1 when round 0 had none
+    last_outcome: Literal["won", "lost", "drawn"]
+    last_result: str  # the same in one line, with figures
     invalid_reason: str  # why the last submission was invalid or forfeited; empty if it was not
 
 
@@ -50,6 +53,9 @@ class Workspace(Protocol):
 
     def write(self, path: str, data: bytes) -> None:
         """Create or replace a file of the codebase, with its folders. Raises SandboxError, LimitExceeded."""
+
+    def load(self, files: Sequence[FileEntry]) -> None:
+        """Create or replace several files. Raises SandboxError, LimitExceeded."""
 
 
 class Budget(Protocol):
@@ -78,9 +84,9 @@ class Recorder(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class EditOutcome:
-    """How an edit ended: `submitted`, `limit`, `failed`; with one line of detail."""
+    """How an edit ended, with one line of detail."""
 
-    ended: str
+    ended: Literal["submitted", "limit", "failed"]
     detail: str = ""
 
 
@@ -103,6 +109,10 @@ class Agent(ABC):
 
     def check(self) -> None:
         """Look at what the options name (files, keys) before anything starts. Raises ConfigError, PrerequisiteError."""
+
+    def cost_ceiling(self) -> float | None:
+        """Most US dollars that one edit phase can cost; None if that can't be known."""
+        return 0.0
 
     def describe(self) -> Mapping[str, str]:
         """Facts for the record: model name and the like."""

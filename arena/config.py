@@ -226,6 +226,7 @@ def _check_parts(config: TournamentConfig, base: Path) -> None:
             key = ".".join(map(str, ("players", index, "options", *first["loc"])))
             raise ConfigError(f"{key}: {first['msg']} (agent {player.agent})") from error
         if agent.needs_bot and player.bot is None:
-            raise ConfigError(f"players.{index}.bot: missing; agent {player.agent} never edits, so say which code it plays")
+            raise ConfigError(
+                f"players.{index}.bot: missing; agent {player.agent} never edits, so say which code it plays"
+            )
         agent(options, base).check()
-

@@ -1,14 +1,12 @@
 """One player's edit phase: open its sandbox, let its agent work, commit every step that changed the codebase."""
 
 import time
-from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Protocol
 
 from arena.agent import Agent, Brief, CommandResult, EditOutcome
 from arena.config import EditLimits
-from arena.errors import AgentError, LimitExceeded, SandboxError, boundary
+from arena.errors import AgentError, LimitExceeded, SandboxError, SubmissionError, boundary
 from arena.sandbox.base import Backend, Mount, SandboxSpec
 from arena.types import Code, FileEntry
 from arena.workspace import Allowance, SandboxWorkspace
@@ -108,7 +106,7 @@ class StepRecorder:
         try:
             files = self._workspace.snapshot()
             self._last = self._journal.save(files)
-        except LimitExceeded as error:
+        except (LimitExceeded, SubmissionError) as error:
             unsaved = str(error)
         self.steps += 1
         self._journal.step(Step(thought, command, kind, result, before, self._last, unsaved))
@@ -175,7 +173,3 @@ def _work(job: EditJob, workspace: SandboxWorkspace, recorder: StepRecorder) -> 
     except AgentError as error:
         return EditOutcome("failed", str(error))
 
-
-def tool_mounts(tools: Mapping[str, Path]) -> tuple[Mount, ...]:
-    """Programs of the game, where the PATH of an agent's sandbox finds them."""
-    return tuple(Mount(path, f"/arena/tools/{name}") for name, path in tools.items())

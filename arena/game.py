@@ -63,6 +63,7 @@ class Game(ABC):
     seats: ClassVar[tuple[int, ...]]  # allowed player counts
     Config: ClassVar[type[GameConfig]] = GameConfig
     limits: ClassVar[Limits] = Limits()
+    batch_pairs: ClassVar[int] = 64  # most pairs of one unit of work
     folder: ClassVar[Path]  # holds rules.md, starter/, bots/, board.js, baselines.toml
 
     def __init__(self, config: GameConfig) -> None:
@@ -92,6 +93,15 @@ class Game(ABC):
     def prerequisites(self) -> Iterable[str]:
         """One line for each thing this machine lacks to play the game, with the way to get it."""
         return ()
+
+    @classmethod
+    def setup(cls, source: Path | None) -> str:
+        """Get and build what the game needs into a cache of the user's; `source` says from what. Returns what was done.
+
+        Raises ConfigError, PrerequisiteError.
+        """
+        del source
+        return f"{cls.id} needs no setting up"
 
     @abstractmethod
     def render(self, frame: Mapping[str, Any]) -> str:

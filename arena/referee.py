@@ -46,7 +46,9 @@ class Bench:
             raise
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.close()
 
     def close(self) -> None:
@@ -162,7 +164,9 @@ def _blame_memory(game: TurnGame, bench: Bench, order: Sequence[int], seed: int)
     engine = new_engine(game, len(order), seed)
     for fault in faults:
         engine.forfeit(fault.seat)
-    return Outcome(tuple(engine.scores()), 0, digest([], faults), tuple(faults), {}, (None,) * len(order), ("",) * len(order))
+    return Outcome(
+        tuple(engine.scores()), 0, digest([], faults), tuple(faults), {}, (None,) * len(order), ("",) * len(order)
+    )
 
 
 def new_engine(game: TurnGame, seats: int, seed: int) -> Engine:
@@ -182,10 +186,10 @@ def _match(game: TurnGame, batch: Batch, bench: Bench, pair: Pair, order: Sequen
         while not table.done:
             table.turn(seats)
         at_fault = {fault.seat for fault in table.faults if fault.kind == "closed_pipe"}
-        for index, seat in enumerate(seats):
-            seat.ask_end(closed=index in at_fault)
-        exits = [seat.take_end() for seat in seats]
-    stderr = tuple(seat.stderr for seat in seats)
+        for index, bot in enumerate(seats):
+            bot.ask_end(closed=index in at_fault)
+        exits = [bot.take_end() for bot in seats]
+    stderr = tuple(bot.stderr for bot in seats)
     faults = tuple(explain(fault, exits[fault.seat], stderr[fault.seat]) for fault in table.faults)
     raw = table.replay(pair.seed) if pair.index < batch.replays or faults else None
     cpu = tuple(exit_.cpu_seconds for exit_ in exits)
@@ -237,7 +241,9 @@ class Table:
                 if (reason := engine.illegal(seat, reply)) is None:
                     legal[seat] = reply
                 else:
-                    self.faults.append(Fault(seat, "illegal_move", f"{reason}; answered {json.dumps(reply)[:300]}", turn))
+                    self.faults.append(
+                        Fault(seat, "illegal_move", f"{reason}; answered {json.dumps(reply)[:300]}", turn)
+                    )
             for fault in self.faults:
                 if fault.turn == turn:
                     self.fallen.append((turn, fault.seat))
@@ -278,12 +284,26 @@ def frames(game: TurnGame, raw: Mapping[str, Any]) -> Iterator[Mapping[str, Any]
     """Frames of a recorded match, re-simulated: the start, then one after each turn."""
     engine = new_engine(game, raw["seats"], raw["seed"])
     yield engine.frame()
+    for _ in _simulate(engine, raw):
+        yield engine.frame()
+
+
+def replayed(game: TurnGame, raw: Mapping[str, Any], faults: Sequence[Fault]) -> tuple[tuple[float, ...], str]:
+    """Scores and state hash of a recorded match, re-simulated; `faults` as recorded."""
+    engine = new_engine(game, raw["seats"], raw["seed"])
+    for _ in _simulate(engine, raw):
+        pass
+    return tuple(engine.scores()), digest([{int(s): r for s, r in turn.items()} for turn in raw["moves"]], faults)
+
+
+def _simulate(engine: Engine, raw: Mapping[str, Any]) -> Iterator[None]:
+    """Play the recorded moves, pausing after every turn."""
     for turn, replies in enumerate(raw["moves"]):
         for fell, seat in raw["fallen"]:
             if fell == turn:
                 engine.forfeit(seat)
         engine.apply({int(seat): reply for seat, reply in replies.items()})
-        yield engine.frame()
+        yield
 
 
 def validate(game: TurnGame, code: Code, backend: Backend, limits: Limits, *, trusted: bool) -> None:
@@ -313,5 +333,3 @@ def _first_move(table: Table, seat: Seat) -> Fault | None:
     with boundary(GameError, "the engine failed on a first move"):
         reason = table.engine.illegal(first, reply)
     return None if reason is None else Fault(0, "illegal_move", f"{reason}; answered {json.dumps(reply)[:300]}")
-
-

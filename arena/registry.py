@@ -34,7 +34,9 @@ def _load(kind: str, shipped: Mapping[str, str], name: str) -> Any:
     if ":" not in path:
         for point in entry_points(group=f"arena.{kind}", name=name):
             return point.load()
-        raise ConfigError(f"no {kind[:-1]} is called {name!r}; there are {', '.join(names(kind))}, or give pkg.mod:Class")
+        raise ConfigError(
+            f"no {kind[:-1]} is called {name!r}; there are {', '.join(names(kind))}, or give pkg.mod:Class"
+        )
     module, _, attribute = path.partition(":")
     try:
         return getattr(importlib.import_module(module), attribute)

@@ -262,5 +262,3 @@ def explain(fault: Fault, exit_: Exit, stderr: str) -> Fault:
     lines = [line for line in stderr.strip().splitlines() if line.strip()]
     detail = f"{how}: {lines[-1].strip()}" if lines else how
     return Fault(fault.seat, "crash", detail[:MAX_DETAIL], fault.turn, exit_.cpu_seconds, fault.wall_seconds)
-
-

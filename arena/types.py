@@ -100,7 +100,9 @@ def points_of(ranks: Sequence[int]) -> tuple[float, ...]:
     others = len(ranks) - 1
     if others == 0:
         return (1.0,)
-    return tuple(sum((r < o) + 0.5 * (r == o) for j, o in enumerate(ranks) if j != i) / others for i, r in enumerate(ranks))
+    return tuple(
+        sum((r < o) + 0.5 * (r == o) for j, o in enumerate(ranks) if j != i) / others for i, r in enumerate(ranks)
+    )
 
 
 def winner_of(ranks: Sequence[int]) -> int | None:

@@ -16,6 +16,7 @@ from arena.errors import LimitExceeded, SandboxError
 from arena.sandbox.base import ProcessSpec, Sandbox
 from arena.sandbox.command import run
 from arena.sandbox.inside.files import END, EXECUTABLE, FILE, HEADER, SYMLINK
+from arena.tree import left_out
 from arena.types import FileEntry, FileKind
 
 FOLDER = "/work"
@@ -150,5 +151,7 @@ def _entries(stream: BinaryIO) -> list[FileEntry]:
         if kind == END:
             break
         path = stream.read(path_length)
-        entries.append(FileEntry(path, _NAMES[kind], stream.read(size)))
+        data = stream.read(size)
+        if not left_out(path):
+            entries.append(FileEntry(path, _NAMES[kind], data))
     return entries

@@ -110,7 +110,9 @@ class Sandbox:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.close()
 
     @property
@@ -233,7 +235,9 @@ def listen(path: Path) -> socket.socket:
     return listener
 
 
-def accept(listener: socket.socket, died: Callable[[], str | None], timeout: float = START_SECONDS) -> tuple[socket.socket, dict[str, Any]]:
+def accept(
+    listener: socket.socket, died: Callable[[], str | None], timeout: float = START_SECONDS
+) -> tuple[socket.socket, dict[str, Any]]:
     """The control connection and the host program's hello. `died` says why the starting process is gone, or None.
 
     Raises SandboxError when it dies or stays silent.
@@ -269,4 +273,3 @@ def require_isolated(hello: Mapping[str, Any]) -> None:
     ]
     if missing:
         raise SandboxError(f"the sandbox lacks {', '.join(missing)}; nothing runs in it")
-

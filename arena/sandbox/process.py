@@ -58,7 +58,9 @@ class ProcessBackend(Backend):
     def open(self, spec: SandboxSpec) -> ProcessSandbox:
         """Start one. Raises SandboxError for untrusted code."""
         if not spec.trusted:
-            raise SandboxError(f"{spec.label} is not trusted: the process sandbox isolates nothing and runs trusted code only")
+            raise SandboxError(
+                f"{spec.label} is not trusted: the process sandbox isolates nothing and runs trusted code only"
+            )
         folder = work_directory()
         root = folder / "root"
         for name in ("work", "tmp"):

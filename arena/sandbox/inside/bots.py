@@ -9,6 +9,8 @@ import signal
 import sys
 import traceback
 
+import bytecode
+
 PROTOCOL = 3  # the descriptor on which a hosted bot speaks
 READ_BYTES = 262_144
 
@@ -79,6 +81,7 @@ def _host(spec):
     random.seed(spec["seed"])
     sys.stdout.reconfigure(line_buffering=True)
     sys.path.insert(0, spec["cwd"])
+    bytecode.install(spec["bytecode"])
     module, _, name = spec["entry"].partition(":")
     target = getattr(importlib.import_module(module), name)
     if spec["hosting"] == "kept":

@@ -12,6 +12,7 @@ import struct
 HEADER = struct.Struct(">BHQ")
 END, FILE, EXECUTABLE, SYMLINK = 0, 1, 2, 3
 MAX_DEPTH = 64
+_LEFT_OUT = {b".git", b"__pycache__"}
 
 
 class Unsaveable(Exception):
@@ -52,7 +53,7 @@ def load(stream, root):
 def scan(root, max_files, max_bytes):
     """Entries below `root` as (path, kind, size, stat signature), sorted; and what was left out, named.
 
-    `.git` at any depth is left out, and so is what is no file, link or folder. Raises Unsaveable.
+    `.git` and `__pycache__` are left out at any depth, and so is what is no file, link or folder. Raises Unsaveable.
     """
     entries, skipped, total, stack = [], [], 0, [(os.fsencode(root), b"", 0)]
     while stack:
@@ -61,7 +62,7 @@ def scan(root, max_files, max_bytes):
             raise Unsaveable(f"folders are nested deeper than {MAX_DEPTH}")
         with os.scandir(folder) as children:
             for child in children:
-                if child.name.lower() == b".git":
+                if child.name.lower() in _LEFT_OUT:
                     continue
                 info, path = child.stat(follow_symlinks=False), prefix + child.name
                 if stat.S_ISDIR(info.st_mode):

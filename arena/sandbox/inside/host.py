@@ -17,6 +17,7 @@ import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import bots  # noqa: E402
+import bytecode  # noqa: E402
 import files  # noqa: E402
 import seccomp  # noqa: E402
 
@@ -40,6 +41,8 @@ class Host:
     def __init__(self, path, purpose, guest):
         self.purpose, self.guest = purpose, guest
         self.child = self.status = self.usage = self.signature = None
+        self.bot_filter = None
+        self.bytecode = {}  # folder of a bot: its compiled modules
         self.control = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.control.connect(path)
 
@@ -70,7 +73,8 @@ class Host:
             confined = False
         else:
             prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
-            seccomp.install(bot=False)
+            seccomp.prepare(bot=False)()
+            self.bot_filter = seccomp.prepare(bot=True)
             confined = True
         return {
             "pid": os.getpid(),
@@ -95,7 +99,10 @@ class Host:
     def do_start(self, request, descriptors):
         """Fork; the child becomes what `request` describes. No answer: the child itself says it is there."""
         request["confined"] = not self.guest
-        bot_filter = None if self.guest or request["fork"] else _install_bot_filter
+        bot_filter = None if request["fork"] else self.bot_filter
+        if request["kind"] == "python" and request["cwd"] not in self.bytecode:
+            self.bytecode[request["cwd"]] = bytecode.collect(request["cwd"], bot_filter)
+        request["bytecode"] = self.bytecode.get(request["cwd"], b"")
         self.status = self.usage = None
         self.child = os.fork()
         if self.child == 0:
@@ -188,10 +195,6 @@ class Host:
         if pid == self.child:
             self.usage = usage
             self.status = os.waitstatus_to_exitcode(status)
-
-
-def _install_bot_filter():
-    seccomp.install(bot=True)
 
 
 if __name__ == "__main__":

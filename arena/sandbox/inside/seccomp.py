@@ -111,7 +111,12 @@ def _argument(index):
 
 def _program(bot):
     audit, column = _ARCHITECTURES[platform.machine()]
-    program = [_instruction(_LOAD, 4), _instruction(_JEQ, audit, 1, 0), _instruction(_RET, _KILL), _instruction(_LOAD, 0)]
+    program = [
+        _instruction(_LOAD, 4),
+        _instruction(_JEQ, audit, 1, 0),
+        _instruction(_RET, _KILL),
+        _instruction(_LOAD, 0),
+    ]
     program += [_instruction(_JGE, 0x40000000, 0, 1), _instruction(_RET, _ERRNO | _ENOSYS)]  # the x32 table
     for name, numbers in _NUMBERS.items():
         if numbers[column] is not None and (bot or name not in _BOT_ONLY):
@@ -131,19 +136,23 @@ def _program(bot):
     return b"".join([*program, _instruction(_RET, _ALLOW)])
 
 
-def install(bot):
-    """Install the filter for this process and all it will start; it can't be taken off. Raises OSError."""
+def prepare(bot):
+    """A function that installs the filter for the calling process and all it will start; it can't be taken off.
+
+    Everything is built here, so that the function itself is two system calls. It raises OSError.
+    """
     program = _program(bot)
     buffer = ctypes.create_string_buffer(program, len(program))
-    header = struct.pack("HxxxxxxP", len(program) // 8, ctypes.addressof(buffer))
+    packed = struct.pack("HxxxxxxP", len(program) // 8, ctypes.addressof(buffer))
+    header = ctypes.create_string_buffer(packed, len(packed))
     prctl = ctypes.CDLL(None, use_errno=True).prctl
     prctl.argtypes = [ctypes.c_int] + [ctypes.c_ulong] * 4
-    no_new_privileges(prctl)
-    if prctl(_PR_SET_SECCOMP, _MODE_FILTER, ctypes.addressof(ctypes.create_string_buffer(header, len(header))), 0, 0):
-        raise OSError(ctypes.get_errno(), "the kernel refused the seccomp filter")
 
+    def install(kept=buffer):
+        del kept  # named to keep the program alive
+        if prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0):
+            raise OSError(ctypes.get_errno(), "the kernel refused no_new_privs")
+        if prctl(_PR_SET_SECCOMP, _MODE_FILTER, ctypes.addressof(header), 0, 0):
+            raise OSError(ctypes.get_errno(), "the kernel refused the seccomp filter")
 
-def no_new_privileges(prctl):
-    """Set-uid programs give nothing from here on."""
-    if prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0):
-        raise OSError(ctypes.get_errno(), "the kernel refused no_new_privs")
+    return install
