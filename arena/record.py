@@ -10,6 +10,7 @@ import re
 import shutil
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -238,17 +239,16 @@ class RecordWriter(Record):
         """Raises RecordError if another process writes to the run."""
         super().__init__(path)
         self._run_lock = threading.Lock()
-        self._lock = store.take_lock(path / LOCK)
-        try:
+        with ExitStack() as stack:
+            stack.callback(os.close, store.take_lock(path / LOCK))
             self._clear_leftovers()
             line_files = sorted((path / "players").glob("*/*.jsonl"))
             self._events = EventLog(path / "events.jsonl")
+            stack.callback(self._events.close)
             self.warnings = [*filter(None, (self._events.warning, *map(store.repair_tail, line_files)))]
             for warning in self.warnings:
                 self.event("repaired", warning=warning)
-        except BaseException:
-            os.close(self._lock)
-            raise
+            self._held = stack.pop_all()
 
     def __enter__(self) -> Self:
         return self
@@ -259,9 +259,8 @@ class RecordWriter(Record):
         self.close()
 
     def close(self) -> None:
-        """Let another process write."""
-        self._events.close()
-        os.close(self._lock)
+        """Let another process write; idempotent."""
+        self._held.close()
 
     def _clear_leftovers(self) -> None:
         for pattern in ("*", "rounds/*/*", "rounds/*/parts/*", "rounds/*/replays/*", "players/*/*"):
