@@ -17,7 +17,7 @@ from arena.listener import Listener
 from arena.sandbox.select import backend
 from arena.types import TIMEOUTS, Batch, Code, Limits, Pair, Played, Verdict, seat_order
 
-MIN_BATCHES = 4
+BATCHES_A_ROUND = 8
 MAX_RECHECKS = 3  # a player whose timeouts were confirmed so often is believed to be slow
 MAX_TRIES = 3  # of a unit whose worker or sandbox was lost
 
@@ -69,12 +69,17 @@ def frames(game: Game, raw: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     return referee.frames(game, raw)
 
 
-def batches_of(template: Batch, pairs: Sequence[Pair], most: int) -> list[Batch]:
-    """`template` once for every chunk of `pairs`, at least four chunks so that several cores have work.
+def batch_size(pairs: int, most: int) -> int:
+    """Pairs a batch, where a round has `pairs` in all and the game allows `most` a batch.
 
-    Chunks depend on the number of pairs only, never on the machine: where bots are kept, the batch is what can be repeated.
+    Enough batches to keep several cores busy, as few as that allows, for each has to start its sandboxes. It depends on
+    the config only, never on the machine: where bots are kept, the batch is what can be repeated.
     """
-    size = max(1, min(most, -(-len(pairs) // MIN_BATCHES)))
+    return max(1, min(most, -(-pairs // BATCHES_A_ROUND)))
+
+
+def batches_of(template: Batch, pairs: Sequence[Pair], size: int) -> list[Batch]:
+    """`template` once for every chunk of `pairs`."""
     return [replace(template, pairs=chunk) for chunk in schedule.batches(pairs, size)]
 
 

@@ -41,7 +41,8 @@ def play(duel: Duel, sandbox: str, executor: Executor, listener: Listener) -> tu
 
     listener.phase(0, "compete")
     listener.planned(duel.matches, 0)
-    compete.run_batches(compete.batches_of(template, pairs, duel.game.batch_pairs), executor, listener, keep)
+    size = compete.batch_size(len(pairs), duel.game.batch_pairs)
+    compete.run_batches(compete.batches_of(template, pairs, size), executor, listener, keep)
     found.sort(key=lambda match: (match.pair, match.rotation))
     return scoring.matchup_result(template.players, found, len(pairs)), found
 

@@ -116,12 +116,13 @@ class Competition:
 
     def _play_matches(self, n: int, matchups: Sequence[tuple[str, ...]], entries: Mapping[str, Entry]) -> None:
         finished, config = self._record.finished_pairs(n), self._config
+        size = compete.batch_size(config.matches * len(matchups), self._game.batch_pairs)
         batches: list[Batch] = []
         for index, players in enumerate(matchups):
             pairs = schedule.pairs(config.seed, n, index, config.matches)
             template = self._template(n, index, players, entries)
             invalid = {player: entries[player].submission.reason for player in players if entries[player].code is None}
-            for batch in compete.batches_of(template, pairs, self._game.batch_pairs):
+            for batch in compete.batches_of(template, pairs, size):
                 if (index, batch.pairs[0].index) in finished:
                     continue
                 if invalid:

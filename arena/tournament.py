@@ -13,7 +13,7 @@ from arena.edit import EditJob, edit
 from arena.errors import ArenaError
 from arena.events import now
 from arena.executor.base import Executor
-from arena.handout import handed_out
+from arena.handout import Handout
 from arena.journal import RecordJournal, no_edit
 from arena.listener import Listener
 from arena.record import RecordWriter, total
@@ -44,13 +44,14 @@ class Tournament:
         """
         try:
             self._found_codebases()
-            for n in range(self.config.rounds + 1):
-                if self.record.has_round(n):
-                    continue
-                edits = self._edit_phase(n) if n > 0 else {}
-                result = self._competition.play(n, edits)
-                self.record.close_round(result)
-                self._tell(n, "round_closed", round=n, winner=result.winner, decisive=result.decisive)
+            with Handout(self.record, self.config, self.game) as handout:
+                for n in range(self.config.rounds + 1):
+                    if self.record.has_round(n):
+                        continue
+                    edits = self._edit_phase(n, handout) if n > 0 else {}
+                    result = self._competition.play(n, edits)
+                    self.record.close_round(result)
+                    self._tell(n, "round_closed", round=n, winner=result.winner, decisive=result.decisive)
             return self._tell(self.config.rounds, "run_finished", status="finished")
         except (ArenaError, KeyboardInterrupt) as error:
             reason = "interrupted" if isinstance(error, KeyboardInterrupt) else f"{type(error).__name__}: {error}"
@@ -71,26 +72,25 @@ class Tournament:
         self.record.player_folder(player.name).mkdir(exist_ok=True)
         return Repo.create(self.record.repo_path(player.name))
 
-    def _edit_phase(self, n: int) -> dict[str, EditDocument]:
+    def _edit_phase(self, n: int, handout: Handout) -> dict[str, EditDocument]:
         """Every player's edit, all at once; a finished edit survives the failure of another."""
         self.listener.phase(n, "edit")
         with ThreadPoolExecutor(len(self.config.players)) as threads:
-            futures = {player.name: threads.submit(self._edit, player, n) for player in self.config.players}
+            futures = {player.name: threads.submit(self._edit, player, n, handout) for player in self.config.players}
         edits = {name: future.result() for name, future in _failures_first(futures).items()}
         for name in edits:
             self.record.repo(name).tag(n)
         return {player.name: edits[player.name] for player in self.config.players}
 
-    def _edit(self, player: PlayerConfig, n: int) -> EditDocument:
+    def _edit(self, player: PlayerConfig, n: int, handout: Handout) -> EditDocument:
         agent, name = self._agents[player.name], player.name
         if self.record.has_edit(name, n):
             return self.record.edit(name, n)
         if not agent.edits:
             return no_edit(self.record, name, n, "never edits")
         journal = RecordJournal(self.record, name, n, self._events, self.listener)
-        with handed_out(self.record, self.config, self.game.tools(), name, n) as mounts:
-            job = EditJob(agent, self._brief(name, n), self.config.edit, mounts, player.trusted)
-            return journal.finish(edit(job, self._backend, journal))
+        job = EditJob(agent, self._brief(name, n), self.config.edit, handout.mounts(name, n), player.trusted)
+        return journal.finish(edit(job, self._backend, journal))
 
     def _brief(self, player: str, n: int) -> Brief:
         last = self.record.round(n - 1)
