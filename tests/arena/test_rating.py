@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from arena.documents import Rating
-from arena.rating import STANDARD, Scale, draw_probability, rate, update
+from arena.rating import STANDARD, TAIL, Scale, _Environment, draw_probability, rate, update
 from arena.types import ranks_of
 
 WIN, LOSS, DRAW = {"a": 1, "b": 2}, {"a": 2, "b": 1}, {"a": 1, "b": 1}
@@ -103,6 +103,20 @@ def test_the_package_alone_does_not_treat_the_tied_alike() -> None:
     assert abs(after[1][0].mu - after[3][0].mu) > 1e-2
 
 
+def test_tied_players_of_unequal_strength_get_the_mean_over_both_orders() -> None:
+    before = {"a": Rating(mu=25, sigma=8), "b": Rating(mu=30, sigma=2), "c": Rating(mu=20, sigma=5)}
+    environment = trueskill.TrueSkill(25, 25 / 3, 25 / 6, 25 / 300, 0.1)
+    results: dict[str, list[trueskill.Rating]] = {player: [] for player in before}
+    for order in ("abc", "bac"):
+        groups = [(environment.create_rating(before[player].mu, before[player].sigma),) for player in order]
+        for player, (rating,) in zip(order, environment.rate(groups, [1, 1, 3]), strict=True):
+            results[player].append(rating)
+    assert abs(results["a"][0].mu - results["a"][1].mu) > 1e-3
+    expected = [tuple(sum(number) / 2 for number in zip(*results[player], strict=True)) for player in "abc"]
+    found = values(update(before, {"a": 1, "b": 1, "c": 3}, 0.1))
+    assert found == [pytest.approx(pair, abs=1e-5) for pair in expected]
+
+
 RATINGS = st.builds(Rating, mu=st.floats(0, 50), sigma=st.floats(0.5, 10))
 
 
@@ -163,6 +177,22 @@ def test_the_tail_formulas_go_on_where_the_plain_ones_stop(ranks: dict[str, int]
     changes = [later - earlier for earlier, later in itertools.pairwise(gains)]
     assert all(change < 0 for change in changes)
     assert max(changes) - min(changes) < 1e-3 * abs(changes[0])
+
+
+@pytest.mark.parametrize("margin", [1e-3, 0.02, 0.5])
+def test_both_branches_of_the_formulas_agree_at_the_seam(margin: float) -> None:
+    """Just before and just after it: the corrections themselves, and what they leave of the variance."""
+    environment = _Environment(STANDARD, 0.1)
+    win, draw = -TAIL + margin, TAIL + margin
+    near_, far = 1e-9, -1e-9
+    assert environment.v_win(win + near_, margin) == pytest.approx(environment.v_win(win + far, margin), rel=1e-8)
+    assert environment.v_draw(draw + near_, margin) == pytest.approx(environment.v_draw(draw + far, margin), rel=1e-8)
+    left = [1 - environment.w_win(win + step, margin) for step in (near_, far)]
+    assert left[0] == pytest.approx(left[1], rel=1e-6)
+    assert left[0] == pytest.approx(1 / TAIL**2, rel=0.01)
+    left = [1 - environment.w_draw(draw + step, margin) for step in (near_, far)]
+    assert left[0] == pytest.approx(left[1], rel=1e-2)
+    assert 0 < left[0] < 1.01 / TAIL**2
 
 
 @pytest.mark.parametrize(
