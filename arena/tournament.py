@@ -8,7 +8,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from arena import codes, registry, scoring
 from arena.agent import Agent, Brief
 from arena.config import Loaded, PlayerConfig
-from arena.documents import EditDocument, RoundDocument, RunDocument, Totals
+from arena.documents import EditDocument, RoundDocument, RunDocument, Totals, total
 from arena.edit import EditJob, edit
 from arena.errors import ArenaError
 from arena.events import now
@@ -16,7 +16,7 @@ from arena.executor.base import Executor
 from arena.handout import Handout
 from arena.journal import RecordJournal, no_edit
 from arena.listener import Listener
-from arena.record import RecordWriter, total
+from arena.record import RecordWriter
 from arena.repo import Repo
 from arena.round import Competition
 from arena.sandbox.base import Backend

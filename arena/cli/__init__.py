@@ -1,6 +1,7 @@
 """The command line. Every verb lives in a module of its own kind and imports what is heavy only when it is called."""
 
 import os
+import signal
 import sys
 
 import typer
@@ -36,6 +37,7 @@ def main() -> None:
 
     for part in (tournaments, runs, matches, games, machine):
         part.register(app)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # a polite kill pauses a run, as Ctrl-C does
     try:
         app()
     except ArenaError as error:
