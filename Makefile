@@ -16,7 +16,7 @@ PACKAGES := bubblewrap docker.io mmdebstrap dpkg-dev gcc libc6-dev git make patc
 
 .PHONY: setup demo test lint check system system-packages system-docker bench lock clean
 
-setup: $(STAMP)
+setup: $(STAMP) ; @:
 
 $(STAMP): requirements.lock pyproject.toml
 	@test -n "$(PYTHON)" || { echo "setup: no Python 3.11 or newer here: apt-get install python3, or make PYTHON=/path/to/python3"; exit 3; }
@@ -24,7 +24,7 @@ $(STAMP): requirements.lock pyproject.toml
 	@echo "setup: installing into .venv (some seconds; the log is .venv/setup.log)"
 	@$(BIN)/python -c '' 2>/dev/null || { rm -rf .venv && $(PYTHON) -m venv .venv; }
 	@# What builds the others comes first: one of them has no wheel, and nothing unpinned is to build it.
-	@sed -n '/^\(setuptools\|wheel\)==/,/[^\\]$$/p' requirements.lock > .venv/build.lock
+	@sed -n '/^\(packaging\|setuptools\|wheel\)==/,/[^\\]$$/p' requirements.lock > .venv/build.lock
 	@{ $(PIP) install --require-hashes -r .venv/build.lock \
 	&& $(PIP) install --require-hashes --no-build-isolation -r requirements.lock \
 	&& $(PIP) install --no-deps --no-build-isolation -e . ; } > .venv/setup.log 2>&1 \
@@ -33,8 +33,8 @@ $(STAMP): requirements.lock pyproject.toml
 
 demo: setup
 	$(BIN)/arena run examples/demo/battlesnake.yaml
-	@if missing=$$($(BIN)/arena games ready corewar 2>&1); then set -x; $(BIN)/arena run examples/demo/corewar.yaml; \
-	else echo "Core War left out: $$missing"; fi
+	@if missing=$$($(BIN)/arena games ready corewar 2>&1); then $(BIN)/arena run examples/demo/corewar.yaml; \
+	else echo "Core War left out: $${missing#error: }"; fi
 	@sh examples/demo/next.sh
 
 test: setup
@@ -50,8 +50,8 @@ check: setup
 	$(BIN)/arena check all
 
 system: system-packages system-docker setup
-	$(BIN)/arena images build
-	$(BIN)/arena games setup corewar
+	$(BIN)/arena images show >/dev/null 2>&1 || $(BIN)/arena images build
+	$(BIN)/arena games ready corewar 2>/dev/null || $(BIN)/arena games setup corewar
 
 system-packages:
 	$(SUDO) apt-get update -q
