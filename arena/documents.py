@@ -316,8 +316,10 @@ def _told(outcome: Outcome) -> dict[str, Any]:
         "scores": outcome.scores,
         "turns": outcome.turns,
         "state_hash": outcome.state_hash,
-        "cpu_seconds": outcome.cpu_seconds,
-        "stderr": tuple(_head_and_tail(text, STDERR_CHARACTERS) for text in outcome.stderr),
+        "cpu_seconds": outcome.cpu_seconds or (None,) * len(outcome.scores),
+        "stderr": tuple(
+            _head_and_tail(text, STDERR_CHARACTERS) for text in outcome.stderr or ("",) * len(outcome.scores)
+        ),
         "replay": outcome.replay is not None,
         "details": outcome.details,
     }
