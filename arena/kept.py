@@ -1,30 +1,10 @@
 """`bots: kept`: one process a player for a whole batch, a new bot object a match, many game states in one message.
 
-The group of matches moves in lockstep, and its time limit is that of its matches together. Whatever breaks the protocol of
-a group, a late or missing answer included, sends its undecided matches back to be played singly, each with fresh processes,
-so that a fault is always found in the match it belongs to. The unit that can be repeated exactly is the batch.
-"""
-
-import json
-import time
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass
-from typing import Any
-
-from arena import referee, seeds
-from arena.errors import SandboxError
-from arena.game import TurnGame
-from arena.referee import Bench, Table
-from arena.seat import BotFault, Seat
-from arena.types import Batch, Outcome, Pair, Played, seat_order
-
-GROUP = 32  # matches in lockstep
-
-
-@dataclass(slots=True)
-class _Game:
-    """One match of a group; `id` is unique within the batch."""
+The group of matches moves in lockstep, and its time limit is that of its matches together. Whatever breaks the protocol
+of a group, a late or missing answer included, sends its undecided matches back to be played singly, each with fresh
+processes, so that a fault is always found in the match it belongs to. The unit that can be repeated exactly is the
+batch.
+"""One match of a group; `id` is unique within the batch."""
 
     id: int
     pair: Pair
@@ -117,9 +97,9 @@ def _hear(seat: Seat, wanted: Sequence[tuple[int, int]], batch: Batch) -> list[d
         return []
     line = seat.answer_line(len(wanted) * batch.limits.reply_bytes)
     try:
-        answers = json.loads(line)
+        answers = decode(line)
         numbers, replies = [number for number, _ in answers], [reply for _, reply in answers]
-    except (ValueError, TypeError, RecursionError) as error:
+    except (ValueError, TypeError) as error:
         raise BotFault("not_json", f"{type(error).__name__}: {error}") from error
     if numbers != [number for number, _ in wanted] or not all(isinstance(reply, dict) for reply in replies):
         raise BotFault("not_json", "answers do not fit the questions")

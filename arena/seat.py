@@ -5,7 +5,9 @@ read from outside. Nothing here ever waits for a bot without a limit, neither re
 """
 
 import json
+import math
 import os
+import signal
 import socket
 import struct
 import time
@@ -25,6 +27,7 @@ _SLICE = struct.pack("ll", 0, int(SLICE_SECONDS * 1e6))
 _CREDENTIALS = struct.Struct("3i")
 ENDING_SECONDS = 0.5  # between closing its pipe and being gone, a crashing process may take this long
 MAX_DETAIL = 500
+MAX_NESTING = 64  # of a reply: what is read here is written again, at other depths of the stack
 
 
 class BotFault(Exception):
@@ -44,13 +47,46 @@ def wall_limit(cpu_limit: float, limits: Limits) -> float:
     return max(cpu_limit * limits.wall_factor, cpu_limit + 2.0)
 
 
+def _no_number(text: str) -> float:
+    raise ValueError(f"{text} is no JSON number")
+
+
+def _finite(text: str) -> float:
+    return value if math.isfinite(value := float(text)) else _no_number(text)
+
+
+_decode = json.JSONDecoder(parse_constant=_no_number, parse_float=_finite).decode
+
+
+def decode(line: bytes) -> Any:
+    """The value of a line of JSON as the standard has it: UTF-8, finite numbers, and nested MAX_NESTING deep at most.
+
+    Raises ValueError.
+    """
+    try:
+        value = _decode(line.decode())
+    except RecursionError as error:
+        raise ValueError("nested too deep") from error
+    if line.count(b"[") + line.count(b"{") > MAX_NESTING and _depth(value) > MAX_NESTING:
+        raise ValueError(f"nested deeper than {MAX_NESTING}")
+    return value
+
+
+def _depth(value: Any) -> int:
+    depth, level = 0, [value]
+    while level := [each for each in level if isinstance(each, list | dict)]:
+        depth += 1
+        level = [child for each in level for child in (each.values() if isinstance(each, dict) else each)]
+    return depth
+
+
 @lru_cache(maxsize=256)
 def parse_reply(line: bytes) -> Mapping[str, Any]:
     """The JSON object of a reply line, not to be changed: equal lines share it. Raises BotFault."""
     try:
-        reply = json.loads(line)
-    except (ValueError, RecursionError) as error:
-        raise BotFault("not_json", f"{line[:200]!r} is no JSON: {type(error).__name__}") from error
+        reply = decode(line)
+    except ValueError as error:
+        raise BotFault("not_json", f"{line[:200]!r} is no JSON: {str(error)[:200]}") from error
     if not isinstance(reply, dict):
         raise BotFault("not_json", f"{line[:200]!r} is no JSON object")
     return reply
@@ -78,7 +114,7 @@ class Seat:
         self._stderr = Bounded(limits.stderr_bytes)
         self._stderr_open = True
         self._clock: int | None = None
-        self._cpu_at_ask = self._wall_at_ask = self._spent = 0.0
+        self._charged = self._wall_from = self._spent = 0.0
         self._received = 0
         self._allowed, self._banked = limits.start_seconds + limits.move_seconds, False
         self.exit: Exit | None = None
@@ -94,10 +130,10 @@ class Seat:
         return self._received > 0
 
     def ask(self, line: bytes) -> None:
-        """Send one request line. Raises BotFault when the bot doesn't take it in time, or is gone."""
-        if self._clock is not None:
-            self._cpu_at_ask = time.clock_gettime(self._clock)
-        self._wall_at_ask = time.perf_counter()
+        """Send one request line. Raises BotFault when the bot doesn't take it in time, is gone, or spoke unasked."""
+        self._wall_from = time.perf_counter()
+        if self._clock is not None and self._unasked():
+            raise BotFault("not_json", "an answer that nobody had asked for")
         try:
             sent = self._socket.send(line)
         except BlockingIOError:
@@ -107,8 +143,21 @@ class Seat:
         if sent < len(line):
             self._push(memoryview(line)[sent:])
 
+    def _unasked(self) -> bool:
+        try:
+            data = self._socket.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT)
+        except BlockingIOError:
+            return False
+        except OSError as error:
+            raise self._gone() from error
+        if not data:
+            raise self._gone()
+        return True
+
     def _push(self, rest: memoryview) -> None:
         """The bot isn't reading and its buffer is full: send on until its time is up."""
+        if self._clock is None:
+            self._meet()
         while rest:
             self._drain_stderr()
             self._check_clocks()
@@ -127,6 +176,7 @@ class Seat:
         """One line of at most `limit` bytes, in time. Raises BotFault."""
         if self._clock is None:
             self._meet()
+        self._wall_from = time.perf_counter()  # the time we spent hearing others is not this bot's
         data = self._receive()
         while not data.endswith(b"\n"):
             if len(data) > limit:
@@ -181,7 +231,9 @@ class Seat:
             return data
 
     def _charge(self) -> None:
-        used = self._cpu() - self._cpu_at_ask
+        """Everything since the last answer counts, so thinking while others are on the move is no gain."""
+        now = self._cpu()
+        used, self._charged = now - self._charged, now
         if used > self._allowed:
             raise self._late(used)
         if self._banked:
@@ -197,13 +249,13 @@ class Seat:
         try:
             return time.clock_gettime(self._clock)
         except OSError:  # it is gone and reaped; what it used before it answered was within the last reading
-            return self._cpu_at_ask
+            return self._charged
 
     def _wall(self) -> float:
-        return time.perf_counter() - self._wall_at_ask
+        return time.perf_counter() - self._wall_from
 
     def _check_clocks(self) -> None:
-        used = self._cpu() - self._cpu_at_ask
+        used = self._cpu() - self._charged
         if used > self._allowed:
             raise self._late(used)
         self._check_wall(used)
@@ -254,11 +306,16 @@ class Seat:
             self._errors = -1
 
 
+def _signal(number: int) -> str:
+    known = {each.value for each in signal.Signals}
+    return f"signal {number} ({signal.Signals(number).name})" if number in known else f"signal {number}"
+
+
 def explain(fault: Fault, exit_: Exit, stderr: str) -> Fault:
     """A closed pipe seen in the light of how the process ended: a crash, if it ended by itself."""
     if fault.kind != "closed_pipe" or exit_.status is None:
         return fault
-    how = f"killed by signal {-exit_.status}" if exit_.status < 0 else f"ended with exit code {exit_.status}"
+    how = f"killed by {_signal(-exit_.status)}" if exit_.status < 0 else f"ended with exit code {exit_.status}"
     lines = [line for line in stderr.strip().splitlines() if line.strip()]
     detail = f"{how}: {lines[-1].strip()}" if lines else how
     return Fault(fault.seat, "crash", detail[:MAX_DETAIL], fault.turn, exit_.cpu_seconds, fault.wall_seconds)
