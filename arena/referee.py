@@ -4,9 +4,11 @@ import hashlib
 import json
 import os
 import shutil
+import signal
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -15,7 +17,7 @@ from arena import seeds, tree
 from arena.bot import Manifest, manifest
 from arena.errors import GameError, SandboxError, SubmissionError, boundary
 from arena.game import Engine, TurnGame
-from arena.sandbox.base import Backend, Mount, ProcessSpec, Sandbox, SandboxSpec
+from arena.sandbox.base import Backend, Exit, Mount, ProcessSpec, Sandbox, SandboxSpec
 from arena.sandbox.place import work_directory
 from arena.seat import BotFault, Seat, explain
 from arena.types import Batch, Code, Fault, Limits, Outcome, Pair, Played, seat_order
@@ -53,10 +55,14 @@ class Bench:
 
     def close(self) -> None:
         """Close every sandbox and remove the files."""
+        self.replace_all()
+        shutil.rmtree(self._folder)
+
+    def replace_all(self) -> None:
+        """Close every sandbox; players get new ones as they need them."""
         for sandbox in self._open.values():
             sandbox.close()
         self._open.clear()
-        shutil.rmtree(self._folder)
 
     def _open_all(self) -> None:
         players = range(len(self._batch.codes))
@@ -83,9 +89,19 @@ class Bench:
     def lose(self, player: int) -> str:
         """Close the sandbox of `player` as lost; says "out of memory" where that was the bot's own doing."""
         sandbox = self._open.pop(player)
-        reason = "out of memory" if sandbox.out_of_memory() else ""
+        reason = self._memory_reason() if sandbox.out_of_memory() else ""
         sandbox.close()
         return reason
+
+    def explain(self, player: int, fault: Fault, exit_: Exit, stderr: str) -> Fault:
+        """A closed pipe in the light of how the process ended, the memory limit included."""
+        fault = explain(fault, exit_, stderr)
+        if exit_.status == -signal.SIGKILL and fault.kind == "crash" and self[player].out_of_memory():
+            return replace(fault, detail=self._memory_reason())
+        return fault
+
+    def _memory_reason(self) -> str:
+        return f"out of memory: {self._batch.limits.memory_mb} MB are allowed"
 
     def lost(self) -> list[int]:
         """Players whose sandbox no longer answers."""
@@ -145,7 +161,8 @@ def play_until_valid(game: TurnGame, batch: Batch, bench: Bench, pair: Pair, rot
             outcome = _match(game, batch, bench, pair, order)
         except SandboxError as error:
             void = str(error)
-            outcome = _blame_memory(game, bench, order, pair.seed)
+            outcome = _blame_memory(game, bench, order, pair)
+            bench.replace_all()  # one may still owe an answer, which would be taken for that to a later question
         seconds = time.perf_counter() - started
         yield Played(pair.index, rotation, pair.seed, outcome, "fresh", seconds, "" if outcome else void)
         if outcome is not None:
@@ -153,20 +170,17 @@ def play_until_valid(game: TurnGame, batch: Batch, bench: Bench, pair: Pair, rot
     raise SandboxError(f"pair {pair.index} rotation {rotation} was void {MAX_VOIDS} times: {void}")
 
 
-def _blame_memory(game: TurnGame, bench: Bench, order: Sequence[int], seed: int) -> Outcome | None:
+def _blame_memory(game: TurnGame, bench: Bench, order: Sequence[int], pair: Pair) -> Outcome | None:
     """After a lost sandbox: the forfeit of a bot that ran it out of memory, or None if it was no bot's doing."""
-    faults = []
+    table = Table(new_engine(game, len(order), pair.seed), game.id)
     for player in bench.lost():
         if reason := bench.lose(player):
-            faults.append(Fault(order.index(player), "crash", reason))
-    if not faults:
+            table.faults.append(Fault(order.index(player), "crash", reason))
+    if not table.faults:
         return None
-    engine = new_engine(game, len(order), seed)
-    for fault in faults:
-        engine.forfeit(fault.seat)
-    return Outcome(
-        tuple(engine.scores()), 0, digest([], faults), tuple(faults), {}, (None,) * len(order), ("",) * len(order)
-    )
+    table.play({})
+    nobody, silent = (None,) * len(order), ("",) * len(order)
+    return table.outcome(tuple(table.faults), nobody, silent, table.replay(pair.seed))
 
 
 def new_engine(game: TurnGame, seats: int, seed: int) -> Engine:
@@ -190,7 +204,9 @@ def _match(game: TurnGame, batch: Batch, bench: Bench, pair: Pair, order: Sequen
             bot.ask_end(closed=index in at_fault)
         exits = [bot.take_end() for bot in seats]
     stderr = tuple(bot.stderr for bot in seats)
-    faults = tuple(explain(fault, exits[fault.seat], stderr[fault.seat]) for fault in table.faults)
+    faults = tuple(
+        bench.explain(order[fault.seat], fault, exits[fault.seat], stderr[fault.seat]) for fault in table.faults
+    )
     raw = table.replay(pair.seed) if pair.index < batch.replays or faults else None
     cpu = tuple(exit_.cpu_seconds for exit_ in exits)
     return table.outcome(faults, cpu, stderr, raw)
@@ -314,12 +330,16 @@ def validate(game: TurnGame, code: Code, backend: Backend, limits: Limits, *, tr
         seat = Seat(bench[0], bench.process(0, seed=0), limits)
         stack.callback(seat.close)
         table = Table(new_engine(game, seats, seeds.practice_seed(0, 0)), game.id)
-        fault = _first_move(table, seat)
-        if fault is None:
-            return
-        seat.ask_end(closed=fault.kind == "closed_pipe")
-        exit_ = seat.take_end()
-        fault = explain(fault, exit_, seat.stderr)
+        try:
+            fault = _first_move(table, seat)
+            if fault is None:
+                return
+            seat.ask_end(closed=fault.kind == "closed_pipe")
+            fault = bench.explain(0, fault, seat.take_end(), seat.stderr)
+        except SandboxError:
+            if not (reason := bench.lose(0)):
+                raise
+            fault = Fault(0, "crash", reason)
         raise SubmissionError(f"{fault.kind} on the first move: {fault.detail}")
 
 
