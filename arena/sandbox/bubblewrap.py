@@ -17,6 +17,9 @@ from arena.sandbox.place import copy_inside, interpreter, interpreter_prefix, wo
 
 _INSIDE_UID = 1000
 _FIRST_UID, _UIDS = 200_000, 1_000_000
+_INODES = 16_384
+_OVERHEAD_MB = 64  # for the host program and what the kernel holds for a sandbox, beside what its processes may use
+_DEVICES = ("null", "zero", "full", "random", "urandom")
 
 
 class BubblewrapSandbox(Sandbox):
@@ -102,7 +105,7 @@ class Bubblewrap(Backend):
             try:
                 control, hello = accept(listener, lambda: died(process))
                 require_isolated(hello)
-                cgroup = Cgroup.create(spec.label, spec.memory_mb, spec.processes)
+                cgroup = Cgroup.create(spec.label, _memory(spec), spec.processes)
                 if cgroup is not None:
                     cgroup.add(peer(control))
             except BaseException:
@@ -112,6 +115,12 @@ class Bubblewrap(Backend):
             finally:
                 (folder / "run" / "control.sock").unlink(missing_ok=True)
         return BubblewrapSandbox(control, hello, process, folder, cgroup)
+
+
+def _memory(spec: SandboxSpec) -> int:
+    """Megabytes the memory group may hold: full disks, which are memory, leave what is promised for processes."""
+    disks = 2 * spec.disk_mb if spec.purpose == "work" else 0
+    return spec.memory_mb + disks + _OVERHEAD_MB
 
 
 def end_process(process: "subprocess.Popen[bytes]") -> None:
@@ -159,9 +168,11 @@ def _arguments(spec: SandboxSpec, inside: Path, run: Path) -> list[str]:
     if spec.purpose == "work":
         for target in ("/tmp", "/work"):
             arguments += ["--size", str(spec.disk_mb << 20), "--tmpfs", target]
+        arguments += ["--cap-add", "CAP_SYS_ADMIN"]  # in its own user space; given up once the inodes are bounded
     arguments += ["--remount-ro", "/", "--chdir", "/"]
     python = [str(interpreter()), "-s", "-S", "-P", "-B"]
-    return [*arguments, "--", *python, "/arena/inside/host.py", "/arena/run/control.sock", spec.purpose]
+    bounds = [f"inodes={_INODES}"] if spec.purpose == "work" else []
+    return [*arguments, "--", *python, "/arena/inside/host.py", "/arena/run/control.sock", spec.purpose, *bounds]
 
 
 def _system(work: bool) -> list[str]:
@@ -175,9 +186,13 @@ def _system(work: bool) -> list[str]:
             arguments += ["--ro-bind", str(path), str(path)]
     if (prefix := interpreter_prefix()) is not None:
         arguments += ["--ro-bind", str(prefix), str(prefix)]
-    arguments += ["--dev", "/dev", "--remount-ro", "/dev"]
+    # Not bwrap's own --dev: it needs a second user space around the first, in which nothing could be bounded.
+    for name in _DEVICES:
+        arguments += ["--dev-bind", f"/dev/{name}", f"/dev/{name}"]
     if work:
-        arguments += ["--proc", "/proc"]
+        arguments += ["--proc", "/proc", "--symlink", "/proc/self/fd", "/dev/fd"]
+        for number, name in enumerate(("stdin", "stdout", "stderr")):
+            arguments += ["--symlink", f"/proc/self/fd/{number}", f"/dev/{name}"]
         for path in (Path("/etc/alternatives"), Path("/etc/ld.so.cache")):
             arguments += ["--ro-bind-try", str(path), str(path)]
     return arguments

@@ -1,5 +1,6 @@
 """What a forked child does on its way to being a bot or a command. Standard library only; runs inside sandboxes."""
 
+import ctypes
 import importlib
 import json
 import os
@@ -13,6 +14,7 @@ import bytecode
 
 PROTOCOL = 3  # the descriptor on which a hosted bot speaks
 READ_BYTES = 262_144
+_PR_SET_DUMPABLE = 4
 
 
 def become(spec, descriptors, bot_filter):
@@ -27,6 +29,8 @@ def become(spec, descriptors, bot_filter):
         os.setsid()
         os.chdir(spec["cwd"])
         os.write(PROTOCOL, b"+")
+        if spec["fork"] and spec["confined"]:
+            _offer_to_memory_killer()
         _limit(spec)
         if bot_filter is not None:
             bot_filter()
@@ -55,6 +59,15 @@ def _take_descriptors(descriptors, exec_):
     os.closerange(PROTOCOL + 1, 1024)
 
 
+def _offer_to_memory_killer():
+    """Let the kernel, where memory runs out, kill what an agent started and not the first process."""
+    prctl = ctypes.CDLL(None).prctl
+    prctl.argtypes = [ctypes.c_int] + [ctypes.c_ulong] * 4
+    prctl(_PR_SET_DUMPABLE, 1, 0, 0, 0)  # or its own file would be root's; nothing else runs that could look in
+    with open("/proc/self/oom_score_adj", "w") as file:
+        file.write("1000")
+
+
 def _limit(spec):
     def cap(what, soft, hard=None):
         ceiling = resource.getrlimit(what)[1]
@@ -72,6 +85,8 @@ def _limit(spec):
 
 def _exec(spec):
     os.set_inheritable(PROTOCOL, False)
+    for number in (signal.SIGPIPE, signal.SIGXFSZ):  # ignored by Python; a program expects them as the system has them
+        signal.signal(number, signal.SIG_DFL)
     environment = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8", "ARENA_SEED": str(spec["seed"])}
     os.execvpe(spec["argv"][0], spec["argv"], environment | spec["environment"])
 

@@ -13,8 +13,9 @@ import signal
 import sys
 import time
 
-MAX_FILES, MAX_SOURCE, MAX_BYTES = 2_000, 2_000_000, 50_000_000
-CPU_SECONDS, WALL_SECONDS, MEMORY = 10, 20.0, 1 << 30
+# Small enough for the first process to hold beside a bot, and done before anybody out there loses patience.
+MAX_FILES, MAX_SOURCE, MAX_BYTES = 2_000, 2_000_000, 8_000_000
+CPU_SECONDS, WALL_SECONDS, MEMORY = 2, 5.0, 1 << 28
 
 
 def collect(folder, bot_filter):

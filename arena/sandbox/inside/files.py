@@ -5,7 +5,6 @@ runs while these functions do, so what they look at holds still.
 """
 
 import os
-import shutil
 import stat
 import struct
 
@@ -36,7 +35,7 @@ def load(stream, root):
         path = os.path.join(root, _read(stream, path_length))
         os.makedirs(os.path.dirname(path), exist_ok=True)
         if os.path.isdir(path) and not os.path.islink(path):
-            shutil.rmtree(path)
+            remove_folder(path)
         elif os.path.lexists(path):
             os.unlink(path)
         if kind == SYMLINK:
@@ -50,6 +49,26 @@ def load(stream, root):
         os.chmod(path, 0o755 if kind == EXECUTABLE else 0o644)
 
 
+def remove_folder(path):
+    """Remove a folder however deep it is: folders in it are moved up beside it first, so no path gets long."""
+    pending, moved = [path], 0
+    while pending:
+        folder = pending.pop()
+        os.chmod(folder, 0o700)
+        with os.scandir(folder) as children:
+            for child in children:
+                if not child.is_dir(follow_symlinks=False):
+                    os.unlink(child.path)
+                    continue
+                os.chmod(child.path, 0o700)
+                beside = path
+                while os.path.lexists(beside):
+                    moved, beside = moved + 1, path + b".%d" % moved
+                os.rename(child.path, beside)
+                pending.append(beside)
+        os.rmdir(folder)
+
+
 def scan(root, max_files, max_bytes):
     """Entries below `root` as (path, kind, size, stat signature), sorted; and what was left out, named.
 
@@ -60,6 +79,8 @@ def scan(root, max_files, max_bytes):
         folder, prefix, depth = stack.pop()
         if depth > MAX_DEPTH:
             raise Unsaveable(f"folders are nested deeper than {MAX_DEPTH}")
+        if not os.access(folder, os.R_OK | os.X_OK):
+            os.chmod(folder, 0o700)
         with os.scandir(folder) as children:
             for child in children:
                 if child.name.lower() in _LEFT_OUT:
@@ -103,6 +124,8 @@ def save(entries, root, stream):
 
 
 def _content(path, size):
-    os.chmod(path, os.stat(path).st_mode | 0o400)
+    mode = os.stat(path).st_mode
+    if not mode & 0o400:  # only then: a change of mode is a change in the eyes of the next `scan`
+        os.chmod(path, mode | 0o400)
     with open(path, "rb") as file:
         return file.read(size)

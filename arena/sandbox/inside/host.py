@@ -1,6 +1,6 @@
 """The first process of every sandbox: starts bots and commands on request, ends them, says how they ended.
 
-Usage: host.py SOCKET PURPOSE [guest]. Standard library only. As process 1 of its own process space it can't be
+Usage: host.py SOCKET PURPOSE [guest] [inodes=COUNT]. Standard library only. As process 1 of its own process space it can't be
 killed or stopped from inside, and `kill(-1)` ends everything else. As a guest (no process space of its own, trusted
 code only) it ends the process group it started. It is not dumpable, so what runs beside it can't read or trace it.
 """
@@ -31,8 +31,10 @@ import itertools  # noqa: E402, F401
 import math  # noqa: E402, F401
 import typing  # noqa: E402, F401
 
-MESSAGE_BYTES = 65_536
-_PR_SET_DUMPABLE, _PR_SET_CHILD_SUBREAPER = 4, 36
+MESSAGE_BYTES = 262_144  # a command of the greatest length that a program may be given fits in
+_PR_SET_DUMPABLE, _PR_SET_CHILD_SUBREAPER, _PR_CAP_AMBIENT, _CLEAR_ALL = 4, 36, 47, 4
+_CAPABILITY_VERSION = 0x20080522
+_REMOUNT = 32 | 2 | 4  # MS_REMOUNT, MS_NOSUID, MS_NODEV
 
 
 class Host:
@@ -65,6 +67,7 @@ class Host:
     def confine(self):
         """Shut the doors that this side can shut, and report what is seen of the rest."""
         signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGCHLD])
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # which the first process is immune to, unlike Python's own
         interfaces = sorted(name for _, name in socket.if_nameindex())
         prctl = ctypes.CDLL(None, use_errno=True).prctl
         prctl.argtypes = [ctypes.c_int] + [ctypes.c_ulong] * 4
@@ -72,6 +75,7 @@ class Host:
             prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
             confined = False
         else:
+            drop_capabilities(prctl)
             prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
             seccomp.prepare(bot=False)()
             self.bot_filter = seccomp.prepare(bot=True)
@@ -197,5 +201,25 @@ class Host:
             self.status = os.waitstatus_to_exitcode(status)
 
 
+def bound_inodes(folder, count):
+    """Let no more than `count` files be on the file system at `folder`; needs CAP_SYS_ADMIN. Raises OSError."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.mount(b"tmpfs", folder.encode(), b"tmpfs", _REMOUNT, b"nr_inodes=%d" % count):
+        raise OSError(ctypes.get_errno(), f"the number of files in {folder} can't be bounded")
+
+
+def drop_capabilities(prctl):
+    """Give up every capability this process has, for itself and all it will start. Raises OSError."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    header, none = struct.pack("Ii", _CAPABILITY_VERSION, 0), bytes(24)
+    prctl(_PR_CAP_AMBIENT, _CLEAR_ALL, 0, 0, 0)
+    if libc.capset(header, none):
+        raise OSError(ctypes.get_errno(), "capabilities can't be dropped")
+
+
 if __name__ == "__main__":
+    for _argument in sys.argv[3:]:
+        if _argument.startswith("inodes="):
+            for _folder in ("/tmp", "/work"):
+                bound_inodes(_folder, int(_argument.removeprefix("inodes=")))
     Host(sys.argv[1], sys.argv[2], guest="guest" in sys.argv[3:]).serve()

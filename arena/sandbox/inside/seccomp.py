@@ -30,6 +30,7 @@ _NUMBERS = {
     "io_uring_enter": (426, 426),
     "io_uring_register": (427, 427),
     "io_uring_setup": (425, 425),
+    "ioprio_set": (251, 30),
     "ioperm": (173, None),
     "iopl": (172, None),
     "kcmp": (312, 272),
@@ -61,10 +62,14 @@ _NUMBERS = {
     "reboot": (169, 142),
     "request_key": (249, 218),
     "sched_setaffinity": (203, 122),
+    "sched_setattr": (314, 274),
+    "sched_setparam": (142, 118),
+    "sched_setscheduler": (144, 119),
     "semget": (64, 190),
     "setdomainname": (171, 162),
     "sethostname": (170, 161),
     "setns": (308, 268),
+    "setpriority": (141, 140),
     "settimeofday": (164, 170),
     "shmget": (29, 194),
     "swapoff": (168, 225),
@@ -76,10 +81,18 @@ _NUMBERS = {
     "vfork": (58, None),
     "vmsplice": (278, 75),
 }
-_CLONE, _CLONE3, _SOCKET, _IOCTL = (56, 220), (435, 435), (41, 198), (16, 29)
+_CLONE, _CLONE3, _SOCKET, _SOCKETPAIR, _IOCTL, _PRLIMIT = (
+    (56, 220),
+    (435, 435),
+    (41, 198),
+    (53, 199),
+    (16, 29),
+    (302, 261),
+)
 
 # A bot is one process: with fork, anonymous files and shared memory gone, its address-space limit is its memory limit.
-_BOT_ONLY = {"fork", "vfork", "memfd_create", "shmget", "msgget", "semget", "mq_open", "sched_setaffinity"}
+# What outlives the processes that made it (System V objects, message queues) is denied to all: nothing could free it.
+_BOT_ONLY = {"fork", "vfork", "memfd_create", "sched_setaffinity"}
 
 _EPERM, _ENOSYS = 1, 38
 _AF_UNIX, _AF_INET, _AF_INET6, _AF_NETLINK = 1, 2, 10, 16
@@ -130,7 +143,10 @@ def _program(bot):
     program += _guarded(_CLONE[column], clone)
     families = [_AF_UNIX] if bot else [_AF_UNIX, _AF_INET, _AF_INET6, _AF_NETLINK]
     allowed = [_instruction(_JEQ, family, len(families) - i, 0) for i, family in enumerate(families)]
-    program += _guarded(_SOCKET[column], [_argument(0), *allowed, refuse])
+    for call in (_SOCKET, _SOCKETPAIR):
+        program += _guarded(call[column], [_argument(0), *allowed, refuse])
+    # Limits and priorities of the first process are within reach of its user: only one's own limits may be set.
+    program += _guarded(_PRLIMIT[column], [_argument(0), _instruction(_JEQ, 0, 1, 0), refuse])
     terminal = [_argument(1), _instruction(_JEQ, _TIOCSTI, 1, 0), _instruction(_JEQ, _TIOCLINUX, 0, 1), refuse]
     program += _guarded(_IOCTL[column], terminal)
     return b"".join([*program, _instruction(_RET, _ALLOW)])
