@@ -5,23 +5,26 @@ while nothing of the agent's runs, and go from there into our repository: no fil
 machine under a name that the agent chose, and no git of ours ever runs where an agent could have set a trap.
 """
 
+import json
 import os
 import socket
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import BinaryIO
 
 from arena.agent import CommandResult
-from arena.errors import LimitExceeded, SandboxError
+from arena.errors import LimitExceeded, SandboxError, SubmissionError
 from arena.sandbox.base import ProcessSpec, Sandbox
 from arena.sandbox.command import run
 from arena.sandbox.inside.files import END, EXECUTABLE, FILE, HEADER, SYMLINK
-from arena.tree import left_out
+from arena.tree import check_paths, left_out
 from arena.types import FileEntry, FileKind
 
 FOLDER = "/work"
 STREAM_SECONDS = 60.0
-_TIMED_OUT = 124
+MAX_COMMAND_BYTES = 131_071  # the system takes no longer argument
+_TIMED_OUT, _NOT_RUN = 124, 126
 _KINDS: dict[FileKind, int] = {"file": FILE, "executable": EXECUTABLE, "symlink": SYMLINK}
 _NAMES: dict[int, FileKind] = {number: name for name, number in _KINDS.items()}
 
@@ -44,10 +47,15 @@ class SandboxWorkspace:
 
     def __init__(self, sandbox: Sandbox, allowance: Allowance) -> None:
         self._sandbox, self._allowance = sandbox, allowance
+        self._refused = ""  # why the codebase as it was last seen could not be saved
         self.folder = sandbox.inside(FOLDER)
 
     def run(self, command: str, timeout: float | None = None) -> CommandResult:
         """Run `command` in a fresh `bash` in the codebase; every process it leaves is killed."""
+        size = len(json.dumps(command))  # as it crosses to the sandbox, never shorter than it is itself
+        if size > MAX_COMMAND_BYTES:
+            output = f"[not run: the command has {size} bytes, {MAX_COMMAND_BYTES} are allowed: write files in parts]\n"
+            return CommandResult(_NOT_RUN, output, 0.0)
         allowed, argv = self._allowance, ("/bin/bash", "--norc", "--noprofile", "-c", command)
         return self._run(argv, min(timeout or allowed.step_seconds, allowed.step_seconds))
 
@@ -64,7 +72,8 @@ class SandboxWorkspace:
             file_mb=allowed.disk_mb,
             environment=self._environment(),
         )
-        done = run(self._sandbox, spec, timeout, max_output=allowed.output_bytes, merge=True)
+        with self._own_doing():
+            done = run(self._sandbox, spec, timeout, max_output=allowed.output_bytes, merge=True)
         output = done.stdout.decode(errors="replace")
         if done.timed_out:
             output += f"\n[stopped after {timeout:g} s; what the command had started was killed]\n"
@@ -91,21 +100,24 @@ class SandboxWorkspace:
 
     def load(self, files: Sequence[FileEntry]) -> None:
         """Put `files` into the codebase. Raises LimitExceeded where the workspace is full."""
+        for entry in files:
+            _check_path(entry.path)
         ours, theirs = socket.socketpair()
-        with ours, theirs:
+        with self._own_doing(), ours, theirs:
             ours.settimeout(STREAM_SECONDS)
             self._sandbox.send({"op": "load", "root": self.folder}, (theirs.fileno(),))
             theirs.close()
             try:
                 with ours.makefile("wb") as stream:
                     for entry in files:
-                        _check_path(entry.path)
                         stream.write(HEADER.pack(_KINDS[entry.kind], len(entry.path), len(entry.data)))
                         stream.write(entry.path + entry.data)
                     stream.write(HEADER.pack(END, 0, 0))
             except (BrokenPipeError, ConnectionResetError):
                 pass  # the far side stopped reading; its answer says why
-        reply = self._sandbox.receive(STREAM_SECONDS)
+            except TimeoutError as error:
+                raise SandboxError(f"the workspace took no files within {STREAM_SECONDS:g} s") from error
+            reply = self._sandbox.receive(STREAM_SECONDS)
         if reply["error"]:
             raise LimitExceeded(f"files could not be written to the workspace: {reply['error']}")
 
@@ -123,7 +135,7 @@ class SandboxWorkspace:
             "changed_only": changed_only,
         }
         ours, theirs = socket.socketpair()
-        with ours, theirs:
+        with self._own_doing(), ours, theirs:
             ours.settimeout(STREAM_SECONDS)
             self._sandbox.send(request, (theirs.fileno(),))
             theirs.close()
@@ -132,16 +144,45 @@ class SandboxWorkspace:
                     files = tuple(_entries(stream))
             except TimeoutError as error:
                 raise SandboxError(f"the workspace gave no files within {STREAM_SECONDS:g} s") from error
-        reply = self._sandbox.receive(STREAM_SECONDS)
-        if reply["error"]:
-            raise LimitExceeded(f"the codebase can't be saved: {reply['error']}; make it smaller")
-        return None if reply["same"] else files
+            reply = self._sandbox.receive(STREAM_SECONDS)
+        if reply["same"]:
+            self._refuse_again()
+            return None
+        self._refused = _refusal(reply["error"], files)
+        self._refuse_again()
+        return files
+
+    def _refuse_again(self) -> None:
+        if self._refused:
+            raise LimitExceeded(self._refused)
+
+    @contextmanager
+    def _own_doing(self) -> Iterator[None]:
+        """A sandbox lost because its own processes took all memory is a limit met, not a sandbox that failed."""
+        try:
+            yield
+        except SandboxError as error:
+            if self._sandbox.out_of_memory():
+                raise LimitExceeded("the workspace ran out of memory and is gone; what was saved plays") from error
+            raise
+
+
+def _refusal(error: str | None, files: Sequence[FileEntry]) -> str:
+    """Why a codebase can't be saved, with what to do; "" if it can."""
+    if error:
+        return f"the codebase can't be saved: {error}; make it smaller"
+    try:
+        check_paths(files)
+    except SubmissionError as fault:
+        return f"the codebase can't be saved: {fault}; rename or remove it"
+    return ""
 
 
 def _check_path(path: bytes) -> None:
-    parts = path.split(b"/")
-    if not path or b"\0" in path or any(part in (b"", b".", b"..") for part in parts):
-        raise LimitExceeded(f"{os.fsdecode(path)!r} is no path within the codebase")
+    try:
+        check_paths([FileEntry(path, "file", b"")])
+    except SubmissionError as error:
+        raise LimitExceeded(f"no such file can be in a codebase: {error}") from error
 
 
 def _entries(stream: BinaryIO) -> list[FileEntry]:

@@ -6,9 +6,11 @@ import socket
 import time
 from dataclasses import dataclass
 
+from arena.errors import SandboxError
 from arena.sandbox.base import Exit, ProcessSpec, Sandbox
 
 READ_BYTES = 65_536
+GRACE_SECONDS = 30.0  # for killing what a command left, beyond its own time
 
 
 class Bounded:
@@ -79,7 +81,7 @@ def run(  # noqa: PLR0913
         write_end = -1
         sandbox.ask_wait(timeout)
         pump = _Pump(sandbox, ours, read_end, stdin, max_output)
-        pump.until_ended()
+        pump.until_ended(started + timeout + GRACE_SECONDS)
         exit_ = sandbox.take_exit()
         pump.drain()
     finally:
@@ -109,9 +111,9 @@ class _Pump:
         if not stdin:
             pipe.shutdown(socket.SHUT_WR)
 
-    def until_ended(self) -> None:
-        while True:
-            for descriptor, events in self._poll.poll():
+    def until_ended(self, deadline: float) -> None:
+        while (left := deadline - time.monotonic()) > 0:
+            for descriptor, events in self._poll.poll(1000 * left):
                 if descriptor == self._control:
                     return
                 if descriptor == self._stderr:
@@ -120,6 +122,7 @@ class _Pump:
                     self._write()
                 elif descriptor == self._pipe.fileno():
                     self._read_stdout()
+        raise SandboxError(f"the sandbox did not end a command within {GRACE_SECONDS:g} s of its time")
 
     def drain(self) -> None:
         """What is still in the pipes after the end."""
