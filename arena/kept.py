@@ -4,7 +4,27 @@ The group of matches moves in lockstep, and its time limit is that of its matche
 of a group, a late or missing answer included, sends its undecided matches back to be played singly, each with fresh
 processes, so that a fault is always found in the match it belongs to. The unit that can be repeated exactly is the
 batch.
-"""One match of a group; `id` is unique within the batch."""
+"""
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Any
+
+from arena import referee, seeds
+from arena.errors import SandboxError
+from arena.game import TurnGame
+from arena.referee import Bench, Table
+from arena.seat import BotFault, Seat, decode
+from arena.types import Batch, Outcome, Pair, Played, seat_order
+
+GROUP = 32  # matches in lockstep
+
+
+@dataclass(slots=True)
+class _Game:
+    """One match of a group; `id` is unique within the batch."""
 
     id: int
     pair: Pair
