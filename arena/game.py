@@ -146,4 +146,4 @@ class EngineGame(Game):
 
     @abstractmethod
     def frames(self, raw: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-        """Frames of a recorded replay (`Outcome.replay`), first to last."""
+        """Frames of a recorded replay (`Outcome.replay`), first to last; the last has the `scores` by seat."""
