@@ -59,7 +59,9 @@ system-packages:
 
 system-docker:
 	@$(SUDO) docker info >/dev/null 2>&1 || { echo "starting dockerd, which logs to /var/log/dockerd.log"; \
-	$(SUDO) sh -c 'setsid dockerd >/var/log/dockerd.log 2>&1 </dev/null &'; }
+	$(SUDO) sh -c 'pidof dockerd >/dev/null || rm -f /var/run/docker.pid; \
+	pidof containerd >/dev/null || rm -f /var/run/docker/containerd/containerd.pid; \
+	setsid dockerd >/var/log/dockerd.log 2>&1 </dev/null &'; }
 	@for _ in $$(seq 60); do $(SUDO) docker info >/dev/null 2>&1 && exit 0; sleep 1; done; \
 	$(SUDO) tail -n 20 /var/log/dockerd.log; echo "system: dockerd does not answer"; exit 3
 
