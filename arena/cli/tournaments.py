@@ -8,6 +8,7 @@ import typer
 
 if TYPE_CHECKING:
     from arena.config import Loaded
+    from arena.executor.base import Executor
     from arena.record import RecordWriter
     from arena.sandbox.base import Backend
 
@@ -42,8 +43,8 @@ def run(
 
     reap()
     backend = _backend(loaded)
-    with start.create(loaded, backend, results, output, sys.argv) as record:
-        _play(loaded, record, backend)
+    with _workers(loaded) as workers, start.create(loaded, backend, results, output, sys.argv) as record:
+        _play(loaded, record, backend, workers)
 
 
 def resume(
@@ -57,15 +58,21 @@ def resume(
     from arena.sandbox.reap import reap
 
     loaded = start.loaded_again(Record.read(path), config, overrides or ())
-    with Record.open(path) as record:
+    with _workers(loaded) as workers, Record.open(path) as record:
         if record.run.status == "finished":
             print(f"{path} is finished; nothing to do")
             return
         backend = _backend(loaded)
         for note in (*record.warnings, *(f"removed {line}" for line in reap())):
             print(f"note: {note}", file=sys.stderr)
-        record.event("run_resumed", sandbox=backend.name)
-        _play(loaded, record, backend)
+        record.event("run_resumed", base=str(loaded.base), sandbox=backend.name)
+        _play(loaded, record, backend, workers)
+
+
+def _workers(loaded: "Loaded") -> "Executor":
+    from arena import executor
+
+    return executor.named(loaded.config.executor, loaded.config.workers)
 
 
 def _backend(loaded: "Loaded") -> "Backend":
@@ -81,14 +88,12 @@ def _backend(loaded: "Loaded") -> "Backend":
     return choice.backend
 
 
-def _play(loaded: "Loaded", record: "RecordWriter", backend: "Backend") -> None:
-    from arena import executor
+def _play(loaded: "Loaded", record: "RecordWriter", backend: "Backend", workers: "Executor") -> None:
     from arena.cli.live import live
     from arena.cli.summary import show_run
     from arena.tournament import Tournament
 
     print(f"run {record.path}  (sandbox {backend.name}; stop with Ctrl-C, go on with: arena resume {record.path})")
-    config = loaded.config
-    with executor.named(config.executor, config.workers) as workers, live(config.rounds) as listener:
+    with live(loaded.config.rounds) as listener:
         Tournament(loaded, record, backend, workers, listener).run()
     show_run(record)
