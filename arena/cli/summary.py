@@ -1,22 +1,19 @@
-"""How a run went, as tables: rounds, scores, winners, ratings."""
+"""How a run went, as tables: players with their ratings and shares, rounds with their winners."""
 
 from arena.cli.tables import plain, show_table
 from arena.documents import RoundDocument
 from arena.record import Record
 
+MAX_ROUNDS = 10  # columns of shares; of a longer run the last ones
+
 
 def show_run(record: Record) -> None:
-    """Print the rounds, the ratings and where everything is."""
+    """Print the ratings, the rounds and where everything is."""
     run = record.run
     rounds = [record.round(n) for n in record.rounds()]
-    header = ["round", *run.players, "winner", "forfeits"]
-    show_table(header, [_round_row(document, run.players) for document in rounds], "Share of match points by round")
     if rounds:
-        rows = [
-            [str(place), name, f"{rating.mu:.2f}", f"{rating.sigma:.2f}", str(_won(rounds, name))]
-            for place, (name, rating) in enumerate(sorted(run.ratings.items(), key=lambda entry: -entry[1].mu), 1)
-        ]
-        show_table(["", "player", "TrueSkill mu", "sigma", "rounds won"], rows, "After the last round")
+        _show_rounds(rounds)
+        _show_players(record, rounds)
     cost = "unknown" if run.totals.cost is None else f"${run.totals.cost:.2f}"
     winner = f"winner: {plain(run.winner)}" if run.winner else "no winner"
     if run.status != "finished":
@@ -25,25 +22,36 @@ def show_run(record: Record) -> None:
     print(f"record: {record.path}")
 
 
-def _round_row(document: RoundDocument, players: tuple[str, ...]) -> list[str]:
-    shares = [_share(document, player) for player in players]
-    winner = document.winner or "none"
-    forfeits = sum(sum(kinds.values()) for matchup in document.matchups for kinds in matchup.forfeits.values())
-    return [str(document.round), *shares, winner + (" (decisive)" if document.decisive else ""), str(forfeits or "")]
+def _show_rounds(rounds: list[RoundDocument]) -> None:
+    rows = []
+    for document in rounds:
+        invalid = [name for name, submission in document.submissions.items() if not submission.valid]
+        forfeits = sum(sum(kinds.values()) for matchup in document.matchups for kinds in matchup.forfeits.values())
+        matches = sum(matchup.played for matchup in document.matchups)
+        decisive = "yes" if document.decisive else "no"
+        winner = document.winner or "none"
+        rows.append([str(document.round), winner, decisive, str(matches), str(forfeits or ""), ", ".join(invalid)])
+    show_table(["round", "winner", "decisive", "matches", "forfeits", "invalid"], rows)
+
+
+def _show_players(record: Record, rounds: list[RoundDocument]) -> None:
+    shown = rounds[-MAX_ROUNDS:]
+    rows = []
+    for name, rating in sorted(record.run.ratings.items(), key=lambda entry: -entry[1].mu):
+        won = sum(document.winner == name for document in rounds if document.round > 0)
+        shares = [_share(document, name) for document in shown]
+        rows.append([name, f"{rating.mu:.2f}", f"{rating.sigma:.2f}", str(won), *shares])
+    header = ["player", "mu", "sigma", "won", *(f"r{document.round}" for document in shown)]
+    show_table(header, rows, "TrueSkill after the last round, rounds won, share of match points by round in %")
 
 
 def _share(document: RoundDocument, player: str) -> str:
-    """Mean share over the player's matchups, with its interval where there is one matchup only."""
+    """Mean share of match points over the player's matchups, in percent; with its interval where there is one only."""
     standings = [m.standings[player] for m in document.matchups if player in m.players and m.played]
-    mark = "" if document.submissions[player].valid else " invalid"
     shares = [standing.share for standing in standings if standing.share is not None]
     if not shares:
-        return f"no match{mark}"
-    mean = f"{sum(shares) / len(shares):.1%}"
+        return "-"
+    mean = f"{100 * sum(shares) / len(shares):.0f}"
     if len(standings) == 1:
-        mean += f" [{standings[0].low:.0%}, {standings[0].high:.0%}]"
-    return mean + mark
-
-
-def _won(rounds: list[RoundDocument], player: str) -> int:
-    return sum(document.winner == player for document in rounds if document.round > 0)
+        mean += f" [{100 * standings[0].low:.0f}, {100 * standings[0].high:.0f}]"
+    return mean
