@@ -86,9 +86,9 @@ def parse_reply(line: bytes) -> Mapping[str, Any]:
     try:
         reply = decode(line)
     except ValueError as error:
-        raise BotFault("not_json", f"{line[:200]!r} is no JSON: {str(error)[:200]}") from error
+        raise BotFault("not_json", f"no JSON ({str(error)[:100]}): {line[:200]!r}") from error
     if not isinstance(reply, dict):
-        raise BotFault("not_json", f"{line[:200]!r} is no JSON object")
+        raise BotFault("not_json", f"no JSON object: {line[:200]!r}")
     return reply
 
 

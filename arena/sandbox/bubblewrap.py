@@ -12,13 +12,12 @@ from typing import Any
 
 from arena.errors import PrerequisiteError, SandboxError
 from arena.sandbox.base import Backend, Isolation, Sandbox, SandboxSpec, accept, listen, peer, require_isolated
+from arena.sandbox.bounds import INODES, disks_mb, memory_mb
 from arena.sandbox.cgroup import Cgroup
 from arena.sandbox.place import copy_inside, interpreter, interpreter_prefix, work_directory
 
 _INSIDE_UID = 1000
 _FIRST_UID, _UIDS = 200_000, 1_000_000
-_INODES = 16_384
-_OVERHEAD_MB = 64  # for the host program and what the kernel holds for a sandbox, beside what its processes may use
 _DEVICES = ("null", "zero", "full", "random", "urandom")
 
 
@@ -105,7 +104,7 @@ class Bubblewrap(Backend):
             try:
                 control, hello = accept(listener, lambda: died(process))
                 require_isolated(hello)
-                cgroup = Cgroup.create(spec.label, _memory(spec), spec.processes)
+                cgroup = Cgroup.create(spec.label, memory_mb(spec), spec.processes)
                 if cgroup is not None:
                     cgroup.add(peer(control))
             except BaseException:
@@ -115,12 +114,6 @@ class Bubblewrap(Backend):
             finally:
                 (folder / "run" / "control.sock").unlink(missing_ok=True)
         return BubblewrapSandbox(control, hello, process, folder, cgroup)
-
-
-def _memory(spec: SandboxSpec) -> int:
-    """Megabytes the memory group may hold: full disks, which are memory, leave what is promised for processes."""
-    disks = 2 * spec.disk_mb if spec.purpose == "work" else 0
-    return spec.memory_mb + disks + _OVERHEAD_MB
 
 
 def end_process(process: "subprocess.Popen[bytes]") -> None:
@@ -166,12 +159,12 @@ def _arguments(spec: SandboxSpec, inside: Path, run: Path) -> list[str]:
     for mount in spec.mounts:
         arguments += ["--ro-bind", str(mount.source), mount.target]
     if spec.purpose == "work":
-        for target in ("/tmp", "/work"):
-            arguments += ["--size", str(spec.disk_mb << 20), "--tmpfs", target]
+        for target, size in disks_mb(spec).items():
+            arguments += ["--perms", "0755", "--size", str(size << 20), "--tmpfs", target]
         arguments += ["--cap-add", "CAP_SYS_ADMIN"]  # in its own user space; given up once the inodes are bounded
     arguments += ["--remount-ro", "/", "--chdir", "/"]
     python = [str(interpreter()), "-s", "-S", "-P", "-B"]
-    bounds = [f"inodes={_INODES}"] if spec.purpose == "work" else []
+    bounds = [f"inodes={INODES}:{target}" for target in disks_mb(spec)]
     return [*arguments, "--", *python, "/arena/inside/host.py", "/arena/run/control.sock", spec.purpose, *bounds]
 
 

@@ -19,6 +19,7 @@ from arena import images
 from arena.errors import PrerequisiteError, SandboxError
 from arena.sandbox import cgroup
 from arena.sandbox.base import Backend, Isolation, Mount, Sandbox, SandboxSpec, accept, listen, peer, require_isolated
+from arena.sandbox.bounds import INODES, disks_mb, memory_mb
 from arena.sandbox.place import copy_inside, work_directory
 from arena.sandbox.reap import owner
 
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 
 _API_SECONDS = 60
 _OWN_PROCESSES = 4  # for the host program and what it is just starting
-_INODES = 16_384
 _OOM_SCORE = 500
 _KILLED = 128 + 9
 _BOT_CPUS, _WORK_CPUS = 1, 2
@@ -97,7 +97,7 @@ class Docker(Backend):
             with daemon_errors("look at a container"):
                 seen = connect().inspect_container(sandbox.container)
             group = sandbox.memory_group
-            limited = group is not None and cgroup.memory_limit(group) == spec.memory_mb << 20
+            limited = group is not None and cgroup.memory_limit(group) == memory_mb(spec) << 20
             return Isolation(
                 backend=self.name,
                 network=set(hello["interfaces"]) <= {"lo"},
@@ -242,8 +242,8 @@ def remove(api: "APIClient", container: str) -> None:
 def _confinement(spec: SandboxSpec, folder: Path, user: int) -> dict[str, Any]:
     work = spec.purpose == "work"
     mounts = [Mount(folder / "inside", "/arena/inside"), Mount(folder / "run", "/arena/run"), *spec.mounts]
-    memory = spec.memory_mb << 20
-    space = f"size={spec.disk_mb}m,nr_inodes={_INODES},uid={user},gid={user},mode=0700,nosuid,nodev"
+    memory = memory_mb(spec) << 20
+    owned = f"nr_inodes={INODES},uid={user},gid={user},mode=0700,nosuid,nodev"
     cpus = min(_WORK_CPUS if work else _BOT_CPUS, os.cpu_count() or 1)
     return {
         "NetworkMode": "none",
@@ -255,9 +255,11 @@ def _confinement(spec: SandboxSpec, folder: Path, user: int) -> dict[str, Any]:
         "PidsLimit": spec.processes + _OWN_PROCESSES,
         "NanoCpus": cpus * 10**9,
         "CpusetCpus": "" if spec.core is None else str(spec.core),
-        "IpcMode": "private" if work else "none",
-        "ShmSize": 1 << 20,
-        "Tmpfs": {"/tmp": f"{space},noexec", "/work": f"{space},exec"} if work else {},  # noqa: S108  a path inside
+        "IpcMode": "none",
+        "Tmpfs": {
+            folder: f"size={size}m,{owned},{'exec' if folder == '/work' else 'noexec'}"
+            for folder, size in disks_mb(spec).items()
+        },
         "Ulimits": [
             {"Name": name, "Soft": limit, "Hard": limit}
             for name, limit in (("nofile", 1024), ("core", 0), ("msgqueue", 0))

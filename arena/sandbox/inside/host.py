@@ -1,6 +1,6 @@
 """The first process of every sandbox: starts bots and commands on request, ends them, says how they ended.
 
-Usage: host.py SOCKET PURPOSE [guest] [inodes=COUNT]. Standard library only. As process 1 of its own process space it can't be
+Usage: host.py SOCKET PURPOSE [guest] [inodes=COUNT:FOLDER].... Standard library only. As process 1 of its own process space it can't be
 killed or stopped from inside, and `kill(-1)` ends everything else. As a guest (no process space of its own, trusted
 code only) it ends the process group it started. It is not dumpable, so what runs beside it can't read or trace it.
 """
@@ -220,6 +220,6 @@ def drop_capabilities(prctl):
 if __name__ == "__main__":
     for _argument in sys.argv[3:]:
         if _argument.startswith("inodes="):
-            for _folder in ("/tmp", "/work"):
-                bound_inodes(_folder, int(_argument.removeprefix("inodes=")))
+            _count, _, _folder = _argument.removeprefix("inodes=").partition(":")
+            bound_inodes(_folder, int(_count))
     Host(sys.argv[1], sys.argv[2], guest="guest" in sys.argv[3:]).serve()
