@@ -63,10 +63,13 @@ def loaded_again(record: Record, path: Path | None, overrides: Sequence[str]) ->
 
 
 def _base(record: Record) -> Path:
-    for event in record.events():
-        if event.type == "run_started":
+    events = record.events() if (record.path / "events.jsonl").exists() else []
+    for event in reversed(events):
+        if event.type in ("run_started", "run_resumed"):
             return Path(event.data["base"])
-    raise ConfigError(f"{record.path} was killed before it began; give its config: arena resume {record.path} --config FILE")
+    raise ConfigError(
+        f"{record.path} was killed before it began; give its config: arena resume {record.path} --config FILE"
+    )
 
 
 def lock(config: TournamentConfig, backend: Backend, argv: Sequence[str]) -> LockDocument:

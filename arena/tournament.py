@@ -63,6 +63,7 @@ class Tournament:
         for player in self.config.players:
             path = self.record.repo_path(player.name)
             repo = self.record.repo(player.name) if path.exists() else self._new_repo(player)
+            repo.clear_leftovers()  # a git that was killed with us, be it in the middle of tagging
             if not repo.has_round(0):
                 code = codes.resolve(self.game, player.bot, self._base) if player.bot else codes.starter(self.game)
                 repo.commit(code.files, "starting code", when=0)

@@ -2,17 +2,21 @@
 
 import multiprocessing
 import os
+import shutil
 import signal
+import tempfile
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from multiprocessing import connection
+from functools import cache
+from multiprocessing import connection, util
 from types import TracebackType
 from typing import Any, Self
 
 from arena.errors import SandboxError
 from arena.executor.base import Result
+from arena.sandbox.place import work_directory
 
 
 class LocalExecutor:
@@ -21,6 +25,7 @@ class LocalExecutor:
     def __init__(self, workers: int | None = None) -> None:
         self._cores = sorted(os.sched_getaffinity(0))
         self.workers = workers or len(self._cores)
+        _keep_sockets_together()
         self._pool = self._new_pool()
 
     def _new_pool(self) -> ProcessPoolExecutor:
@@ -53,6 +58,18 @@ class LocalExecutor:
     def close(self) -> None:
         """Stop the workers; units that have not started are dropped."""
         self._pool.shutdown(wait=True, cancel_futures=True)
+
+
+@cache
+def _keep_sockets_together() -> None:
+    """Have multiprocessing keep its files in a folder with our mark, which the reaper finds after a kill."""
+    folder, usual = work_directory(), tempfile.tempdir
+    tempfile.tempdir = str(folder)
+    try:
+        util.get_temp_dir()
+    finally:
+        tempfile.tempdir = usual
+    util.Finalize(None, shutil.rmtree, (folder,), {"ignore_errors": True}, exitpriority=-101)  # after what is in it
 
 
 def _hand_over(inner: "Future[Result]", outer: "Future[Result]") -> None:
