@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
-from arena.errors import ArenaError, boundary
+from arena.errors import ArenaError, PrerequisiteError, boundary
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,11 +34,16 @@ def demand(condition: object, otherwise: str) -> None:
 
 
 def perform(probes: Iterable[Probe], blame: type[ArenaError]) -> Iterator[Check]:
-    """Carry out `probes` one by one. What the part under check raises is a failure of that check, called a `blame`."""
+    """Carry out `probes` one by one. What the part under check raises is a failure of that check, called a `blame`.
+
+    Raises PrerequisiteError.
+    """
     for name, probe in probes:
         try:
             with boundary(blame, "it raised"):
                 detail = probe()
+        except PrerequisiteError:  # what this machine lacks is no fault of the part
+            raise
         except Omitted as reason:
             yield Check(name, None, str(reason))
         except ArenaError as failure:

@@ -6,6 +6,7 @@ from functools import partial
 from arena.conformance.check import Probe, demand
 from arena.conformance.matches import Arena, outcome, with_contents
 from arena.conformance.replays import as_recorded, check_frames
+from arena.errors import GameError
 from arena.game import EngineGame
 from arena.types import ranks_of, seat_order
 
@@ -37,9 +38,9 @@ def forfeits(arena: Arena) -> str:
 
 def replays(arena: Arena) -> str:
     """Frames can be had from the record, and the `scores` of the last one are those of the match."""
-    game = arena.game
-    assert isinstance(game, EngineGame)
-    count = 0
+    game, count = arena.game, 0
+    if not isinstance(game, EngineGame):
+        raise GameError(f"{game.id} is no engine game")
     for each in arena.play([arena.starter] * arena.few, _REPLAYS, replays=_REPLAYS):
         came = outcome(each)
         raw = as_recorded(came)

@@ -4,6 +4,7 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
@@ -14,7 +15,7 @@ from arena.conformance.again import elsewhere
 from arena.conformance.check import Check, Omitted, Probe, demand, perform
 from arena.conformance.matches import Arena, code_in, code_of_baseline, essence, outcome, with_contents
 from arena.errors import GameError, PrerequisiteError
-from arena.game import TurnGame
+from arena.game import Baseline, TurnGame
 from arena.sandbox.base import Backend
 from arena.types import Code, FileEntry, Verdict, ranks_of, seat_order, winner_of
 
@@ -44,9 +45,9 @@ def _probes(arena: Arena) -> Iterator[Probe]:
     ):
         yield name, partial(check, arena)
     for name, folder in arena.game.house_bots().items():
-        yield f"house bot validates: {name}", lambda folder=folder: validates(arena, code_in(folder))
+        yield f"house bot validates: {name}", partial(_folder_validates, arena, folder)
     for name, baseline in arena.game.baselines().items():
-        yield f"baseline validates: {name}", lambda known=baseline: validates(arena, code_of_baseline(known))
+        yield f"baseline validates: {name}", partial(_baseline_validates, arena, baseline)
     for what, code in spoilt(arena.starter).items():
         yield f"invalid: {what}", partial(is_invalid, arena, code)
     for name, check in (
@@ -96,6 +97,14 @@ def validates(arena: Arena, code: Code) -> str:
     verdict = arena.verdict(code)
     demand(verdict.valid, f"invalid: {verdict.reason}")
     return f"tree {code.tree[:12]}"
+
+
+def _folder_validates(arena: Arena, folder: Path) -> str:
+    return validates(arena, code_in(folder))
+
+
+def _baseline_validates(arena: Arena, baseline: Baseline) -> str:
+    return validates(arena, code_of_baseline(baseline))
 
 
 def spoilt(starter: Code) -> Mapping[str, Code]:
@@ -159,11 +168,11 @@ def seats_swapped(arena: Arena) -> str:
         ahead = arena.play(codes, 2)
         behind = arena.play(codes[1:] + codes[:1], 2)
         wanted = [(pair, rotation) for pair in range(2) for rotation in range(seats)]
-        demand([(each.pair, each.rotation) for each in ahead] == wanted, f"{seats} seats: not every rotation is played once")
-        for one in ahead:
-            if one.rotation > 0:
-                other = behind[one.pair * seats + one.rotation - 1]
-                demand(essence(one) == essence(other), f"{seats} seats, {_difference([essence(one)], [essence(other)])}")
+        given = [(each.pair, each.rotation) for each in ahead]
+        demand(given == wanted, f"{seats} seats: pairs and rotations {given} are played, not {wanted}")
+        first = [essence(each) for each in ahead if each.rotation > 0]
+        second = [essence(each) for each in behind if each.rotation < seats - 1]
+        demand(first == second, f"{seats} seats: {_difference(first, second)}")
     return f"with {' and '.join(str(seats) for seats in sorted({arena.few, arena.many}))} seats"
 
 
@@ -191,7 +200,7 @@ def seats_fair(arena: Arena) -> str:
     """
     if arena.few == 1:
         raise Omitted("a game for one")
-    lopsided = []
+    lopsided: list[str] = []
     for name, code in _bots(arena):
         wins = _wins_by_seat(arena, code)
         decisive = sum(wins)

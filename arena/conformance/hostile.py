@@ -31,7 +31,12 @@ class Bot:
         self.answers += 1
         return self.honest(observation)
 """
-_FLOOD = "for _ in range(1000):\n    data = b'f' * {size}\n    while data:\n        data = data[os.write({where}, data):]"
+_FLOOD = """\
+for _ in range(1000):
+    data = b"f" * {size}
+    while data:
+        data = data[os.write({where}, data):]
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +65,8 @@ MISDEEDS = (
     Misdeed("100 MB in one line", _FLOOD.format(size=FLOOD_BYTES // 1000, where=3), _kinds("oversize")),
     Misdeed(
         "100 MB of log",
-        _FLOOD.format(size=FLOOD_BYTES // 1000, where=2) + "\nraise RuntimeError('after the flood')",
-        frozenset({"crash", *_LATE}),
+        _FLOOD.format(size=FLOOD_BYTES // 1000, where=2) + "raise RuntimeError('after the flood')",
+        frozenset({"crash", *TIMEOUTS}),
     ),
     Misdeed("closed pipe", "os.close(3); time.sleep(3600)", _kinds("closed_pipe")),
 )

@@ -7,9 +7,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from arena import referee, seeds, tree
-from arena.errors import SubmissionError
-from arena.game import Baseline, EngineGame, Game, TurnGame
+from arena import build, compete, seeds, tree
+from arena.errors import SandboxError
+from arena.game import Baseline, Game, TurnGame
 from arena.sandbox.base import Backend
 from arena.types import Batch, Code, FileEntry, Limits, Outcome, Pair, Played, Verdict
 
@@ -43,7 +43,10 @@ class Arena:
     def play(
         self, codes: Sequence[Code], pairs: int = 1, *, replays: int = 0, limits: Limits | None = None
     ) -> list[Played]:
-        """`pairs` pairs of a matchup of `codes`, in order; always the same seeds. Raises SandboxError, GameError."""
+        """`pairs` pairs of a matchup of `codes`, in order; always the same seeds.
+
+        Raises SandboxError, GameError, SubmissionError where a build fails.
+        """
         players = tuple(f"player-{index}" for index in range(len(codes)))
         seeded = tuple(Pair(index, seeds.match_seed(_ROOT, 0, 0, index)) for index in range(pairs))
         batch = Batch(
@@ -52,37 +55,29 @@ class Arena:
             0,
             0,
             players,
-            tuple(codes),
+            tuple(map(self._built, codes)),
             (True,) * len(codes),  # all that plays here is ours, the hostile bots too
             seeded,
             limits or self.game.limits,
             sandbox=self.backend.name,
             replays=replays,
         )
-        return [played for played in _play(self.game, batch, self.backend) if played.outcome is not None]
+        return [played for played in compete.matches(self.game, batch, self.backend) if played.outcome is not None]
 
     def verdict(self, code: Code) -> Verdict:
         """Whether `code` may play. Raises SandboxError."""
-        if isinstance(self.game, EngineGame):
-            return self.game.validate(code, self.backend, self.game.limits, trusted=True)
-        assert isinstance(self.game, TurnGame)
-        try:
-            referee.validate(self.game, code, self.backend, self.game.limits, trusted=True)
-        except SubmissionError as error:
-            return Verdict(False, str(error))
-        return Verdict(True)
+        limits, place = self.game.limits, self.backend.name
+        return compete.prepare(self.name, self.settings, code, limits, place, True).verdict
 
-
-def _play(game: Game, batch: Batch, backend: Backend) -> Sequence[Played]:
-    if isinstance(game, EngineGame):
-        return list(game.play(batch, backend))
-    assert isinstance(game, TurnGame)
-    return list(referee.play(game, batch, backend))
+    def _built(self, code: Code) -> Code:
+        """`code` as it plays: after its build step. Raises SubmissionError, SandboxError."""
+        return build.built(code, self.backend, trusted=True) if isinstance(self.game, TurnGame) else code
 
 
 def outcome(played: Played) -> Outcome:
-    """The outcome of a match that was not void."""
-    assert played.outcome is not None
+    """The outcome of a match. Raises SandboxError for a void one."""
+    if played.outcome is None:
+        raise SandboxError(f"the match is void: {played.void}")
     return played.outcome
 
 

@@ -5,6 +5,7 @@ Standard library only. A request is `{"try": name, ...}`; the answer is a JSON o
 
 import ctypes
 import os
+import signal
 import socket
 import time
 from pathlib import Path
@@ -129,22 +130,32 @@ def allocate(request: dict[str, Any]) -> dict[str, Any]:
 
 
 def allocate_together(request: dict[str, Any]) -> dict[str, Any]:
-    """Have `children` processes hold `megabytes` each at the same time; `holding` is how many could."""
-    read_end, write_end = os.pipe()
+    """Have `children` processes hold `megabytes` each, all at the same time; `holding` is how many could."""
+    told, tell = os.pipe()
+    os.set_blocking(told, False)
     children = []
     for _ in range(request["children"]):
         pid = os.fork()
         if pid == 0:
-            os.close(read_end)
             block = bytearray(b"x") * (request["megabytes"] * _MEGABYTE)
-            os.write(write_end, b"+")
-            time.sleep(request["seconds"])
-            os._exit(block[-1] == 0)
+            os.write(tell, b"+")
+            signal.pause()
+            os._exit(len(block))
         children.append(pid)
-    os.close(write_end)
-    statuses = [os.waitpid(pid, 0)[1] for pid in children]
-    os.close(read_end)
-    return {"holding": sum(status == 0 for status in statuses)}
+    holding = dead = 0
+    while holding + dead < len(children):  # every one holds it, or was killed over it
+        time.sleep(0.01)
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            dead += 1
+        holding += _count(told)
+    return {"holding": holding}
+
+
+def _count(pipe: int) -> int:
+    try:
+        return len(os.read(pipe, 64))
+    except BlockingIOError:
+        return 0
 
 
 def fork(request: dict[str, Any]) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from arena.types import Outcome
 
 
 def as_recorded(came: Outcome) -> Mapping[str, Any]:
-    """The replay of `came` after a trip through the record. Raises GameError or ValueError where it can't be written."""
+    """The replay of `came` after a trip through the record. Raises Unmet, ValueError where it can't be written."""
     demand(came.replay is not None, "a match whose replay was asked for has none")
     demand(all(math.isfinite(score) for score in came.scores), f"scores must be finite, not {came.scores}")
     raw: Mapping[str, Any] = json.loads(json.dumps(came.replay, allow_nan=False))

@@ -15,6 +15,7 @@ from arena.conformance.hostile import Misdeed
 from arena.conformance.inside import listening
 from arena.conformance.matches import Arena, outcome
 from arena.conformance.replays import as_recorded, check_frames
+from arena.errors import GameError
 from arena.game import Engine, TurnGame
 from arena.types import Limits, Outcome, ranks_of, seat_order
 
@@ -62,7 +63,8 @@ def probes(arena: Arena) -> Iterator[Probe]:
 
 
 def _turn_game(arena: Arena) -> TurnGame:
-    assert isinstance(arena.game, TurnGame)
+    if not isinstance(arena.game, TurnGame):
+        raise GameError(f"{arena.game.id} is no turn game")
     return arena.game
 
 
@@ -146,13 +148,14 @@ def odd_replies(arena: Arena) -> str:
             for seat in () if engine.done else engine.to_move():
                 for reply in _ODD_REPLIES:
                     reason = engine.illegal(seat, reply)
-                    demand(reason is None or (isinstance(reason, str) and reason), f"illegal gave {reason!r} for {reply}")
+                    told = reason is None or (isinstance(reason, str) and reason)
+                    demand(told, f"illegal gave {reason!r} for {reply}")
             demand(engine.frame() == before, "asking whether a reply is legal changed the state of the match")
     return f"{len(_ODD_REPLIES)} kinds of reply in every state of a match"
 
 
 def everybody_falls_out(arena: Arena) -> str:
-    """A match whose bots are all gone is over, with finite scores that tie."""
+    """A match whose bots are all gone is over, with finite scores."""
     for seats in arena.game.seats:
         engine = referee.new_engine(_turn_game(arena), seats, seed=1)
         for seat in range(seats):
