@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from arena import build, referee, registry, schedule
-from arena.errors import SandboxError, SubmissionError
+from arena.errors import GameError, SandboxError, SubmissionError
 from arena.executor.base import Executor
 from arena.game import EngineGame, Game, TurnGame
 from arena.listener import Listener
@@ -48,9 +48,23 @@ def prepare(
 
 
 def play(batch: Batch) -> list[Played]:
-    """Unit of work: every match of `batch`, void ones included. Raises SandboxError."""
+    """Unit of work: every match of `batch`, void ones included. Raises SandboxError, GameError."""
     game, place = registry.game(batch.game, batch.game_config), backend(batch.sandbox)
-    return list(matches(game, batch, place))
+    played = list(matches(game, batch, place))
+    _require_all(batch, played)
+    return played
+
+
+def _require_all(batch: Batch, played: Sequence[Played]) -> None:
+    """Results are exactly those that were asked for. Raises SandboxError if some are missing, GameError for others."""
+    seeds = {(pair.index, turn): pair.seed for pair in batch.pairs for turn in range(len(batch.players))}
+    counts = Counter((each.pair, each.rotation) for each in played if each.outcome is not None)
+    for each in played:
+        if seeds.get((each.pair, each.rotation)) != each.seed or counts[each.pair, each.rotation] > 1:
+            where = f"pair {each.pair} rotation {each.rotation} of seed {each.seed}"
+            raise GameError(f"{batch.game} gave a result for {where} that nobody asked for")
+    if len(counts) < len(seeds):
+        raise SandboxError(f"{batch.game} gave {len(counts)} results for {len(seeds)} matches")
 
 
 def matches(game: Game, batch: Batch, place: Any) -> Iterator[Played]:

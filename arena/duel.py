@@ -15,8 +15,9 @@ from arena.types import Batch, Code, Played
 
 @dataclass(frozen=True, slots=True)
 class Duel:
-    """What to play: `references` as in `arena.codes.resolve`, in seat order of rotation 0."""
+    """What to play: `references` as in `arena.codes.resolve`, in seat order of rotation 0; `name` finds the game."""
 
+    name: str
     game: Game
     references: tuple[str, ...]
     matches: int
@@ -50,7 +51,7 @@ def play(duel: Duel, sandbox: str, executor: Executor, listener: Listener) -> tu
 def _template(duel: Duel, sandbox: str, executor: Executor) -> Batch:
     limits, config = duel.game.limits, duel.game.config.model_dump(mode="json")
     given = [codes.resolve(duel.game, reference, Path()) for reference in duel.references]
-    futures = [executor.submit(compete.prepare, duel.game.id, config, c, limits, sandbox, duel.trusted) for c in given]
+    futures = [executor.submit(compete.prepare, duel.name, config, c, limits, sandbox, duel.trusted) for c in given]
     ready: list[Code] = []
     for reference, future in zip(duel.references, futures, strict=True):
         prepared = future.result()
@@ -58,7 +59,7 @@ def _template(duel: Duel, sandbox: str, executor: Executor) -> Batch:
             raise SubmissionError(f"{reference} is no valid submission: {prepared.verdict.reason}")
         ready.append(prepared.code)
     return Batch(
-        game=duel.game.id,
+        game=duel.name,
         game_config=config,
         round=0,
         matchup=0,

@@ -99,7 +99,7 @@ class Competition:
 
     def _submit_validation(self, code: Code, trusted: bool) -> "Future[Prepared]":
         return self._executor.submit(
-            compete.prepare, self._game.id, self._game_config, code, self._limits, self._sandbox, trusted
+            compete.prepare, self._config.game, self._game_config, code, self._limits, self._sandbox, trusted
         )
 
     def _result(self, future: "Future[Prepared]", code: Code, trusted: bool) -> Prepared:
@@ -138,7 +138,7 @@ class Competition:
     def _template(self, n: int, index: int, players: tuple[str, ...], entries: Mapping[str, Entry]) -> Batch:
         none = Code("", ())
         return Batch(
-            game=self._game.id,
+            game=self._config.game,  # the name it was found by: workers have to find it too
             game_config=self._game_config,
             round=n,
             matchup=index,
@@ -169,7 +169,7 @@ class Competition:
         """A replay stands alone: with it and the game's code, the match can be watched anywhere."""
         return {
             "schema_version": match.schema_version,
-            "game": self._game.id,
+            "game": self._config.game,
             "game_version": self._game.version,
             "game_config": self._game_config,
             "match": match.model_dump(mode="json"),

@@ -141,7 +141,7 @@ class _Table:
         n, matchup, first, last = key
         players = self.record.round(n).matchups[matchup].players
         return Batch(
-            game=self.game.id,
+            game=self.config.game,
             game_config=self.game.config.model_dump(mode="json"),
             round=n,
             matchup=matchup,
@@ -162,7 +162,7 @@ class _Table:
         if (tree, trusted) not in self._codes:
             code = self.record.repo(player).code(tree)
             game_config = self.game.config.model_dump(mode="json")
-            arguments = (self.game.id, game_config, code, self._limits, self._sandbox, trusted)
+            arguments = (self.config.game, game_config, code, self._limits, self._sandbox, trusted)
             prepared = self.executor.submit(compete.prepare, *arguments).result()
             if prepared.code is None:
                 raise RecordError(f"round {n}: the code of {player} was valid, and is not now: {prepared.verdict.reason}")

@@ -36,7 +36,7 @@ def match(
     from arena.sandbox import select
 
     chosen = select.choose(sandbox, [] if trusted else bots).backend
-    wanted = duel.Duel(registry.game(game, _settings(settings or [])), tuple(bots), matches, seed, kept, trusted)
+    wanted = duel.Duel(game, registry.game(game, _settings(settings or [])), tuple(bots), matches, seed, kept, trusted)
     started = time.monotonic()
     with executor.named("local", None) as workers, live(0) as listener:
         result, played = duel.play(wanted, chosen.name, workers, listener)
