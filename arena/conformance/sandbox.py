@@ -254,10 +254,17 @@ def _traces(backend: Backend) -> set[str]:
     us = str(os.getpid())
     found = {f"control group {group.name}" for group, mark in cgroup.marked() if mark["pid"] == us}
     for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
-        mark = folder / "owner.json"
-        if mark.is_file() and str(json.loads(mark.read_text())["pid"]) == us:
+        if _owner_of(folder) == us:
             found.add(f"folder {folder}")
     if isinstance(backend, docker.Docker):
         ours = [each for each in docker.labelled(docker.connect()) if each["Labels"]["arena.pid"] == us]
         found |= {f"container {each['Id'][:12]}" for each in ours}
     return found
+
+
+def _owner_of(folder: Path) -> str | None:
+    """Process id in the mark of a sandbox's folder; None where it has none, or is not ours to read."""
+    try:
+        return str(json.loads((folder / "owner.json").read_text())["pid"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None

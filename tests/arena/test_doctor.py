@@ -1,4 +1,3 @@
-import os
 import shutil
 import sys
 from collections.abc import Iterator
@@ -7,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from arena import doctor, registry
+from arena.conformance.sandbox import _traces
 from arena.doctor import Finding, can_isolate, examine
 from arena.errors import PrerequisiteError, SandboxError
 from arena.sandbox import cgroup, docker, place, select
@@ -221,16 +221,6 @@ def test_one_isolated_sandbox_that_keeps_its_promises_will_do() -> None:
 
 
 def test_nothing_of_it_is_left_on_this_machine() -> None:
-    def ours() -> set[str]:
-        return {path.name for path in Path("/tmp").glob(f"{place.PREFIX}*") if _owner(path) == os.getpid()}
-
-    before = ours()
+    before = _traces(select.backend("process"))
     examine()
-    assert ours() == before
-
-
-def _owner(folder: Path) -> int | None:
-    import json
-
-    mark = folder / "owner.json"
-    return json.loads(mark.read_text())["pid"] if mark.is_file() else None
+    assert _traces(select.backend("process")) == before

@@ -1,6 +1,7 @@
 import os
 import shutil
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 
@@ -81,6 +82,13 @@ def test_what_a_sandbox_leaves_behind_is_caught() -> None:
     finally:
         for folder in litterer.left:
             shutil.rmtree(folder)
+
+
+@pytest.mark.parametrize("mark", [None, "", "{}", "[1]", '"x"'])
+def test_folders_without_a_mark_are_nobodys(mark: str | None, tmp_path: Path) -> None:
+    if mark is not None:
+        (tmp_path / "owner.json").write_text(mark)
+    assert sandbox._owner_of(tmp_path) is None
 
 
 def test_listeners_can_be_reached_from_here_so_that_the_check_means_something() -> None:
