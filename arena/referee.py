@@ -287,13 +287,15 @@ class Table:
         """What the record keeps."""
         with boundary(GameError, f"{self._game}: the engine failed at the end"):
             scores, details = tuple(self.engine.scores()), dict(self.engine.details())
-        return Outcome(scores, len(self.moves), digest(self.moves, faults), faults, details, cpu, stderr, raw)
+            state = digest(self.engine, self.moves, faults)
+        return Outcome(scores, len(self.moves), state, faults, details, cpu, stderr, raw)
 
 
-def digest(moves: Sequence[Mapping[int, Any]], faults: Sequence[Fault]) -> str:
-    """SHA-256 over every legal reply of every turn and who fell out when, in canonical JSON."""
-    played = json.dumps([moves, [[f.seat, f.turn, f.kind] for f in faults]], sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(played.encode()).hexdigest()
+def digest(engine: Engine, moves: Sequence[Mapping[int, Any]], faults: Sequence[Fault]) -> str:
+    """SHA-256 over every legal reply of every turn, who fell out when, the scores and the last frame."""
+    fell = [[fault.seat, fault.turn, fault.kind] for fault in faults]
+    everything = [moves, fell, list(engine.scores()), engine.frame()]
+    return hashlib.sha256(json.dumps(everything, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
 
 def frames(game: TurnGame, raw: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
@@ -309,7 +311,8 @@ def replayed(game: TurnGame, raw: Mapping[str, Any], faults: Sequence[Fault]) ->
     engine = new_engine(game, raw["seats"], raw["seed"])
     for _ in _simulate(engine, raw):
         pass
-    return tuple(engine.scores()), digest([{int(s): r for s, r in turn.items()} for turn in raw["moves"]], faults)
+    moves = [{int(seat): reply for seat, reply in turn.items()} for turn in raw["moves"]]
+    return tuple(engine.scores()), digest(engine, moves, faults)
 
 
 def _simulate(engine: Engine, raw: Mapping[str, Any]) -> Iterator[None]:

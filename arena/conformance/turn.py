@@ -109,7 +109,7 @@ def ends_as_recorded(game: TurnGame, came: Outcome) -> int:
     details = json.loads(json.dumps([engine.details(), came.details]))
     demand(details[0] == details[1], f"the replay ends with {details[0]}, the record says {details[1]}")
     moves = [{int(seat): reply for seat, reply in turn.items()} for turn in raw["moves"]]
-    demand(referee.digest(moves, came.faults) == came.state_hash, "the replay's moves give another hash")
+    demand(referee.digest(engine, moves, came.faults) == came.state_hash, "the replay's moves give another hash")
     return len(frames)
 
 

@@ -78,7 +78,7 @@ class Bubblewrap(Backend):
             hello = sandbox.hello
             return Isolation(
                 backend=self.name,
-                network=True,
+                network=set(hello["interfaces"]) <= {"lo"},
                 filesystem=not hello["root_writable"],
                 processes=hello["pid"] == 1,
                 user=hello["uid"],
