@@ -1,0 +1,268 @@
+"""Sandboxes killed from outside, bots that never read, and bots that share a process for a whole batch."""
+
+import json
+import os
+import random
+import signal
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+
+from arena import referee, registry
+from arena.errors import LimitExceeded, SandboxError, SubmissionError
+from arena.game import GameConfig, TurnGame
+from arena.sandbox.base import Backend, Sandbox, SandboxSpec, peer
+from arena.types import Batch, Pair, Played, ranks_of, seat_order
+from arena.workspace import Allowance, SandboxWorkspace
+from tests.attacks.arenas import LIMITS, PAIR, PATIENT, attacker, bout, code, honest, reference
+
+Happened = Callable[[str, str], None]
+PAIRS = (Pair(0, 11), Pair(1, 12), Pair(2, 13))
+
+
+def first_process(sandbox: Sandbox) -> int:
+    """Its process id on this side."""
+    return peer(sandbox._control)
+
+
+class Watched(Backend):
+    """A real backend whose sandboxes are kept in `opened`; the first `doomed` of them are killed as they open."""
+
+    name = "watched"
+
+    def __init__(self, inner: Backend, doomed: int = 0) -> None:
+        self.inner, self.doomed, self.opened = inner, doomed, list[Sandbox]()
+
+    def check(self) -> None:
+        self.inner.check()
+
+    def isolation(self) -> Any:
+        return self.inner.isolation()
+
+    def open(self, spec: SandboxSpec) -> Sandbox:
+        self.opened.append(self.inner.open(spec))
+        if len(self.opened) <= self.doomed:
+            os.kill(first_process(self.opened[-1]), signal.SIGKILL)
+        return self.opened[-1]
+
+
+def batch(**options: Any) -> Batch:
+    codes = (honest(), honest())
+    return Batch("battlesnake", {}, 1, 0, ("a", "b"), codes, (False, False), PAIRS, LIMITS, **options)
+
+
+def decided(played: Sequence[Played]) -> list[tuple[int, int]]:
+    return [(each.pair, each.rotation) for each in played if each.outcome is not None]
+
+
+@pytest.mark.parametrize("hosting", ["fresh", "kept"])
+def test_killed_from_outside(hosting: Any, backend: Backend, happened: Happened) -> None:
+    if os.geteuid() != 0 and backend.name == "docker":
+        pytest.skip("only root can kill what is in a container: run as root")
+    game, watched, played = registry.game("battlesnake"), Watched(backend), []
+    for number, each in enumerate(referee.play(game, batch(hosting=hosting), watched)):  # type: ignore[arg-type]
+        played.append(each)
+        if number == 1:
+            os.kill(first_process(watched.opened[-1]), signal.SIGKILL)
+            time.sleep(0.1)
+    voids = [each for each in played if each.outcome is None]
+    happened(
+        f"sandbox killed from outside ({hosting})",
+        f"{len(voids)} void and replayed, all {len(played) - len(voids)} there",
+    )
+    assert sorted(decided(played)) == [(pair.index, rotation) for pair in PAIRS for rotation in (0, 1)]
+    assert all(not each.outcome.faults for each in played if each.outcome)
+    if hosting == "fresh":
+        assert [(each.pair, each.rotation) for each in voids] == [(1, 0)]
+        assert "the sandbox is gone" in voids[0].void
+
+
+@pytest.mark.parametrize("which", [0, 1])
+def test_exits_are_told_of_the_right_match(which: int, backend: Backend, happened: Happened) -> None:
+    """After a void the other sandbox must not answer for an earlier match."""
+    if os.geteuid() != 0 and backend.name == "docker":
+        pytest.skip("only root can kill what is in a container: run as root")
+    crashing = code({"bot.toml": 'entry = "main:move"\n', "main.py": "import sys\ndef move(state): sys.exit(7)\n"})
+    play = replace(batch(), codes=(honest(), crashing))
+    watched, details = Watched(backend), []
+    for number, each in enumerate(referee.play(registry.game("battlesnake"), play, watched)):  # type: ignore[arg-type]
+        details += [fault.detail for fault in each.outcome.faults] if each.outcome else ["void"]
+        if number == 0:
+            os.kill(first_process(watched.opened[which]), signal.SIGKILL)
+            time.sleep(0.1)
+    happened("exit reported after a void", f"{details.count('ended with exit code 7')} of 6 right")
+    assert details.count("void") == 1
+    assert details.count("ended with exit code 7") == 6
+
+
+def test_three_voids_in_a_row_stop_the_batch(backend: Backend, happened: Happened) -> None:
+    if os.geteuid() != 0 and backend.name == "docker":
+        pytest.skip("only root can kill what is in a container: run as root")
+    played = []
+    with pytest.raises(SandboxError, match="pair 0 rotation 0 was void 3 times"):  # noqa: PT012
+        for each in referee.play(registry.game("battlesnake"), batch(), Watched(backend, doomed=100)):  # type: ignore[arg-type]
+            played.append(each)
+    happened("sandbox killed three times in a row", "SandboxError after 3 voids, no match scored")
+    assert [each.outcome for each in played] == [None] * 3
+
+
+class _Wide:
+    """Three turns in which everybody gets a megabyte to read."""
+
+    def __init__(self, seats: int) -> None:
+        self.alive, self.turn = list(range(seats)), 0
+        self.fell = [4.0] * seats
+
+    @property
+    def done(self) -> bool:
+        return self.turn >= 3 or len(self.alive) < 2
+
+    def to_move(self) -> Sequence[int]:
+        return tuple(self.alive)
+
+    def observe(self, seat: int) -> str:
+        return json.dumps({"seat": seat, "turn": self.turn, "pad": "x" * 1_000_000})
+
+    def illegal(self, seat: int, reply: Mapping[str, Any]) -> str | None:
+        return None
+
+    def apply(self, replies: Mapping[int, Mapping[str, Any]]) -> None:
+        self.turn += 1
+
+    def forfeit(self, seat: int) -> None:
+        self.alive.remove(seat)
+        self.fell[seat] = float(self.turn)
+
+    def scores(self) -> Sequence[float]:
+        return self.fell
+
+    def details(self) -> Mapping[str, Any]:
+        return {}
+
+    def frame(self) -> Mapping[str, Any]:
+        return {}
+
+
+class Wide(TurnGame):
+    """A game of big requests."""
+
+    id: ClassVar[str] = "wide"
+    version: ClassVar[str] = "1"
+    seats: ClassVar[tuple[int, ...]] = (2,)
+    folder: ClassVar[Path] = Path(__file__).parent
+
+    def engine(self, seats: int, seed: int) -> Any:
+        return _Wide(seats)
+
+    def render(self, frame: Mapping[str, Any]) -> str:
+        return ""
+
+
+READER = "def move(state): return {'turn': state['turn']}\n"
+NON_READERS = {
+    "asleep": ("import time\ntime.sleep(600)\n", ("silence",)),
+    "answering": (
+        "import os, time\nwhile True:\n    os.write(3, b'{}\\n')\n    time.sleep(0.05)\n",
+        ("not_json", "silence"),
+    ),
+    "busy": ("while True: pass\n", ("start_timeout", "silence")),
+    "reading a byte now and then": ("import os, time\nwhile os.read(3, 1): time.sleep(0.01)\n", ("silence",)),
+    "stopped": ("import os\nos.kill(os.getpid(), 19)\n", ("silence",)),
+}
+
+
+@pytest.mark.parametrize(("name", "seat"), [(name, number % 2) for number, name in enumerate(NON_READERS)])
+def test_bot_that_never_reads(name: str, seat: int, backend: Backend, happened: Happened) -> None:
+    source, kinds = NON_READERS[name]
+    reader = code({"bot.toml": 'entry = "main:move"\n', "main.py": READER})
+    deaf = code({"bot.toml": 'entry = "main:move"\n', "main.py": source + READER})
+    codes = (deaf, reader) if seat == 0 else (reader, deaf)
+    play = Batch("wide", {}, 1, 0, ("a", "b"), codes, (False, False), (Pair(0, 1),), replace(LIMITS, start_seconds=0.2))
+    started = time.monotonic()
+    first = next(referee.play(Wide(GameConfig()), play, backend))
+    took = time.monotonic() - started
+    assert first.outcome is not None
+    fault = first.outcome.faults[0]
+    happened(f"never reading 1 MB requests, {name}", f"{fault.kind}: {fault.detail[:80]}")
+    assert [(each.seat, each.kind in kinds) for each in first.outcome.faults] == [(seat, True)], first.outcome.faults
+    assert ranks_of(first.outcome.scores, first.outcome.faults)[1 - seat] == 1
+    assert took < 9
+
+
+KEPT = {
+    "JSON bomb": "{'move': 'up', 'x': deep(975)}",
+    "no list of answers": None,
+    "illegal move": "{'move': 'north'}",
+    "infinity": "{'move': 'up', 'x': float('inf')}",
+}
+
+
+@pytest.mark.parametrize("name", KEPT)
+def test_kept_bots(name: str, backend: Backend, happened: Happened) -> None:
+    """A breach in a group of matches is found again in the match it belongs to; the others are played as ever."""
+    helper = "def deep(n):\n    x = []\n    for _ in range(n): x = [x]\n    return x\n"
+    answer = KEPT[name]
+    act = f"    return {answer}\n" if answer else "    os.write(PROTOCOL, b'5\\n'); return honest(state)\n"
+    body = helper + "def attack(state):\n" + act
+    play = Batch("battlesnake", {}, 1, 0, ("a", "b"), (attacker(body, 0), honest()), (False, False), (PAIR,), LIMITS)
+    play = replace(play, hosting="kept")
+    played = list(referee.play(registry.game("battlesnake"), play, backend))  # type: ignore[arg-type]
+    faults = [fault for each in played if each.outcome for fault in each.outcome.faults]
+    happened(f"kept bots: {name}", f"{len(played)} matches, faults: {[fault.kind for fault in faults]}")
+    assert len(played) == 2
+    assert all(each.outcome for each in played)
+    assert faults
+    for fault, each in ((fault, each) for each in played if each.outcome for fault in each.outcome.faults):
+        assert seat_order(2, each.rotation)[fault.seat] == 0
+
+
+def test_memory_beside_the_address_space(backend: Backend, happened: Happened) -> None:
+    """Buffers of the kernel are no memory of a process; the group they are counted in must not fail on our side."""
+    body = (
+        "def attack(state):\n    pairs = []\n    try:\n        while True:\n"
+        "            a, b = socket.socketpair(); a.setblocking(False); pairs += [a, b]\n"
+        "            for plug in (a, b):\n"
+        "                plug.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 24); plug.setblocking(False)\n"
+        "                try:\n                    while True: plug.send(b'x' * 60000)\n"
+        "                except BlockingIOError: pass\n"
+        "    except OSError: pass\n    return honest(state)\n"
+    )
+    result = bout(backend, attacker(body, 0), 0, PATIENT)
+    kinds = [(fault.seat, fault.kind, fault.detail[:60]) for fault in result.attack.faults]
+    happened("memory in buffers of the kernel", f"{kinds or 'bounded; the match went on'}")
+    assert all(seat == 0 for seat, _, _ in kinds)
+    assert not result.after.faults
+    assert result.after.state_hash == reference(backend.name, PATIENT)
+
+
+@pytest.mark.parametrize("source", ["bytearray(4 << 30)\n", "import os\nos._exit(3)\n", "while True: pass\n"])
+def test_validation_of_a_hostile_submission(source: str, backend: Backend, happened: Happened) -> None:
+    bad = code({"bot.toml": 'entry = "main:move"\n', "main.py": source + READER})
+    with pytest.raises(SubmissionError) as caught:
+        referee.validate(registry.game("battlesnake"), bad, backend, LIMITS, trusted=False)  # type: ignore[arg-type]
+    happened(f"validation: {source.splitlines()[-1]}", str(caught.value)[:90])
+
+
+def test_workspace_that_is_killed(backend: Backend, happened: Happened) -> None:
+    if os.geteuid() != 0 and backend.name == "docker":
+        pytest.skip("only root can kill what is in a container: run as root")
+    allowance = Allowance(256, 32, 32, 4096, 1_000_000, 500, 20.0)
+    with backend.open(SandboxSpec("work", "killed", memory_mb=256, processes=32, disk_mb=32)) as sandbox:
+        workspace = SandboxWorkspace(sandbox, allowance)
+        os.kill(first_process(sandbox), signal.SIGKILL)
+        for attempt in (lambda: workspace.run("true"), workspace.snapshot, lambda: workspace.write("a", b"b")):
+            with pytest.raises(SandboxError, match="gone|ended|answer"):
+                attempt()
+    happened("workspace killed from outside", "SandboxError, not an observation of the agent's")
+    assert not issubclass(LimitExceeded, SandboxError)
+
+
+def test_seed_of_chance_is_not_the_match_seed() -> None:
+    """Bots know their own seed; the match's does not follow from it."""
+    from arena import seeds
+
+    assert seeds.bot_seed(11, 0) not in (11, random.Random(11).getrandbits(63))
