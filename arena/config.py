@@ -10,7 +10,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from arena import registry
-from arena.errors import ConfigError
+from arena.errors import ConfigError, boundary
 from arena.game import Game
 from arena.types import Limits
 
@@ -81,7 +81,7 @@ class TournamentConfig(_Model):
     players: Annotated[list[PlayerConfig], Field(min_length=2, max_length=8)]
     rounds: int = Field(ge=0, le=10_000, description="rounds after round 0")
     matches: int = Field(ge=0, le=100_000, description="pairs a matchup: every seed is played in all seat rotations")
-    seed: int = Field(ge=0)
+    seed: int = Field(ge=0, lt=2**63)
     schedule: Literal["pairs", "all"] = "pairs"
     bots: Literal["fresh", "kept"] = "fresh"
     transparent: bool = Field(default=False, description="players may read each other's code")
@@ -127,6 +127,8 @@ class _UniqueKeys(yaml.SafeLoader):
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
         seen: set[Any] = set()
         for key_node, _ in node.value:
+            if key_node.tag == "tag:yaml.org,2002:merge":
+                continue
             key = self.construct_object(key_node, deep=True)
             if key in seen:
                 raise yaml.constructor.ConstructorError(None, None, f"key {key!r} is given twice", key_node.start_mark)
@@ -160,10 +162,8 @@ def parse(source: bytes, name: str, overrides: Sequence[str] = (), base: Path = 
 
 
 def _mapping(source: bytes, name: str) -> dict[str, Any]:
-    try:
+    with boundary(ConfigError, f"{name}: no valid YAML"):  # the parser lets many an error of Python's through
         data = yaml.load(source, Loader=_UniqueKeys)  # noqa: S506  a SafeLoader
-    except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
-        raise ConfigError(f"{name}: no valid YAML: {error}") from error
     if not isinstance(data, dict):
         raise ConfigError(f"{name}: expected keys such as game, players, rounds; the file holds {type(data).__name__}")
     return data
@@ -175,15 +175,16 @@ def _override(data: dict[str, Any], override: str) -> None:
         raise ConfigError(f"override {override!r}: write key=value, for example rounds=3 or players.0.name=ada")
     *parents, last = key.split(".")
     target: Any = data
+    with boundary(ConfigError, f"override {override[:100]!r}: no valid YAML"):
+        value = yaml.safe_load(text)
     try:
         for part in parents:
             target = target[int(part)] if isinstance(target, list) else target.setdefault(part, {})
-        value = yaml.safe_load(text)
         if isinstance(target, list):
             target[int(last)] = value
         else:
             target[last] = value
-    except (ValueError, IndexError, TypeError, AttributeError, yaml.YAMLError) as error:
+    except (ValueError, IndexError, TypeError, AttributeError) as error:
         raise ConfigError(f"override {override!r}: no such key ({error})") from error
 
 

@@ -3,15 +3,13 @@
 import importlib
 from collections.abc import Mapping
 from importlib.metadata import entry_points
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pydantic import ValidationError
 
-from arena.errors import ConfigError
-
-if TYPE_CHECKING:
-    from arena.agent import Agent
-    from arena.game import Game
+from arena.agent import Agent
+from arena.errors import ConfigError, boundary
+from arena.game import Game
 
 GAMES = {
     "battlesnake": "games.battlesnake.game:Battlesnake",
@@ -29,28 +27,34 @@ def names(kind: str) -> list[str]:
     return sorted({*shipped, *(point.name for point in entry_points(group=f"arena.{kind}"))})
 
 
-def _load(kind: str, shipped: Mapping[str, str], name: str) -> Any:
+def _load(kind: str, shipped: Mapping[str, str], name: str, base: type) -> Any:
+    """The subclass of `base` behind `name`. Whatever its module raises is the user's to know: ConfigError."""
     path = shipped.get(name) or name
-    if ":" not in path:
-        for point in entry_points(group=f"arena.{kind}", name=name):
-            return point.load()
-        raise ConfigError(
-            f"no {kind[:-1]} is called {name!r}; there are {', '.join(names(kind))}, or give pkg.mod:Class"
-        )
-    module, _, attribute = path.partition(":")
-    try:
-        return getattr(importlib.import_module(module), attribute)
-    except (ImportError, AttributeError) as error:
-        raise ConfigError(f"{kind[:-1]} {name!r} cannot be loaded from {path}: {error}") from error
-
-
-def game_class(name: str) -> "type[Game]":
-    """The class behind `name`. Raises ConfigError."""
-    loaded: type[Game] = _load("games", GAMES, name)
+    with boundary(ConfigError, f"{kind[:-1]} {name!r} cannot be loaded from {path!r}"):
+        loaded = _imported(path) if ":" in path else _entry_point(kind, name)
+    if not (isinstance(loaded, type) and issubclass(loaded, base)):
+        raise ConfigError(f"{kind[:-1]} {name!r}: {path!r} is no subclass of {base.__module__}.{base.__name__}")
     return loaded
 
 
-def game(name: str, config: Mapping[str, Any] | None = None) -> "Game":
+def _imported(path: str) -> Any:
+    module, _, attribute = path.partition(":")
+    return getattr(importlib.import_module(module), attribute)
+
+
+def _entry_point(kind: str, name: str) -> Any:
+    for point in entry_points(group=f"arena.{kind}", name=name):
+        return point.load()
+    raise ConfigError(f"no {kind[:-1]} is called {name!r}; there are {', '.join(names(kind))}, or give pkg.mod:Class")
+
+
+def game_class(name: str) -> type[Game]:
+    """The class behind `name`. Raises ConfigError."""
+    loaded: type[Game] = _load("games", GAMES, name, Game)
+    return loaded
+
+
+def game(name: str, config: Mapping[str, Any] | None = None) -> Game:
     """A game with its settings validated. Raises ConfigError that names the key."""
     cls = game_class(name)
     try:
@@ -61,7 +65,7 @@ def game(name: str, config: Mapping[str, Any] | None = None) -> "Game":
         raise ConfigError(f"{key}: {first['msg']} (game {name})") from error
 
 
-def agent_class(name: str) -> "type[Agent]":
+def agent_class(name: str) -> type[Agent]:
     """The class behind `name`. Raises ConfigError."""
-    loaded: type[Agent] = _load("agents", AGENTS, name)
+    loaded: type[Agent] = _load("agents", AGENTS, name, Agent)
     return loaded
