@@ -15,7 +15,7 @@ from arena.types import Batch, Code, FileEntry, Limits, Pair
 from tests.conformance.doubles import Guess
 
 GUESS = "tests.conformance.doubles:Guess"
-LIMITS = Limits(move_seconds=0.2, match_seconds=3.0, start_seconds=1.0, wall_factor=1.0, memory_mb=512)
+LIMITS = Limits(move_seconds=0.2, match_seconds=3.0, start_seconds=0.6, wall_factor=1.0, memory_mb=512)
 PICK = 'def move(state):\n    return {"pick": 42}\n'
 
 

@@ -30,9 +30,9 @@ def test_a_kind_without_an_outcome_of_its_own_has_that_of_its_base() -> None:
 
 
 def test_the_boundary_names_what_failed_and_keeps_the_cause() -> None:
-    with pytest.raises(AgentError, match="^agent of ada: ZeroDivisionError: by nought$") as caught:
-        with boundary(AgentError, "agent of ada"):
-            raise ZeroDivisionError("by nought")
+    with pytest.raises(AgentError) as caught, boundary(AgentError, "agent of ada"):
+        raise ZeroDivisionError("by nought")
+    assert str(caught.value) == "agent of ada: ZeroDivisionError: by nought"
     assert isinstance(caught.value.__cause__, ZeroDivisionError)
 
 
