@@ -47,7 +47,7 @@ def play(game: TurnGame, batch: Batch, bench: Bench) -> Iterator[Played]:
                 _play_group(games, team, batch)
             except (BotFault, SandboxError):
                 team = []
-                _dismiss(bench, len(batch.players))
+                bench.replace_all()
             seconds = (time.perf_counter() - started) / len(games)
             for each in games:
                 if each.table.done:
@@ -55,8 +55,6 @@ def play(game: TurnGame, batch: Batch, bench: Bench) -> Iterator[Played]:
                     yield Played(each.pair.index, each.rotation, each.pair.seed, outcome, "kept", seconds)
                 else:
                     yield from referee.play_until_valid(game, batch, bench, each.pair, each.rotation)
-        if team:
-            _dismiss(bench, len(batch.players))
 
 
 def _game(game: TurnGame, batch: Batch, number: int, pair: Pair, rotation: int) -> _Game:
@@ -72,15 +70,9 @@ def _team(batch: Batch, bench: Bench, stack: ExitStack) -> list[Seat]:
         seat = Seat(bench[player], bench.process(player, seed, "kept"), batch.limits)
         stack.callback(seat.close)
         team.append(seat)
+    for seat in team:
+        seat.rivals = team
     return team
-
-
-def _dismiss(bench: Bench, players: int) -> None:
-    """End the kept processes; sandboxes that are gone are replaced when they are next needed."""
-    for player in range(players):
-        bench[player]
-    for player in bench.lost():
-        bench.lose(player)
 
 
 def _play_group(games: list[_Game], team: Sequence[Seat], batch: Batch) -> None:

@@ -196,6 +196,8 @@ def _match(game: TurnGame, batch: Batch, bench: Bench, pair: Pair, order: Sequen
             spec = bench.process(player, seeds.bot_seed(pair.seed, seat))
             seats.append(Seat(bench[player], spec, batch.limits))
             stack.callback(seats[-1].close)
+        for bot in seats:
+            bot.rivals = seats
         table = Table(new_engine(game, len(order), pair.seed), game.id)
         while not table.done:
             table.turn(seats)

@@ -4,14 +4,16 @@ The kernel, not the bot, tells which process is at the other end (SCM_CREDENTIAL
 read from outside. Nothing here ever waits for a bot without a limit, neither reading nor writing.
 """
 
+import fcntl
 import json
 import math
 import os
 import signal
 import socket
 import struct
+import termios
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -25,6 +27,7 @@ MAX_READS = 64
 SLICE_SECONDS = 0.02  # how long to sit in one read before looking at clocks and stderr
 _SLICE = struct.pack("ll", 0, int(SLICE_SECONDS * 1e6))
 _CREDENTIALS = struct.Struct("3i")
+_NO_BYTES = bytes(4)
 ENDING_SECONDS = 0.5  # between closing its pipe and being gone, a crashing process may take this long
 MAX_DETAIL = 500
 MAX_NESTING = 64  # of a reply: what is read here is written again, at other depths of the stack
@@ -93,7 +96,10 @@ def parse_reply(line: bytes) -> Mapping[str, Any]:
 
 
 class Seat:
-    """A started bot. Call `ask` and `answer` in turn, then `ask_end` and `take_end`, in any case `close`."""
+    """A started bot. Call `ask` and `answer` in turn, then `ask_end` and `take_end`, in any case `close`.
+
+    `rivals`: the bots that share the match, and perhaps a core, with it.
+    """
 
     def __init__(self, sandbox: Sandbox, spec: ProcessSpec, limits: Limits) -> None:
         self._sandbox, self._limits = sandbox, limits
@@ -117,6 +123,9 @@ class Seat:
         self._charged = self._wall_from = self._spent = 0.0
         self._received = 0
         self._allowed, self._banked = limits.start_seconds + limits.move_seconds, False
+        self._overspent: BotFault | None = None
+        self._ending = False
+        self.rivals: Sequence[Seat] = ()
         self.exit: Exit | None = None
 
     @property
@@ -131,8 +140,10 @@ class Seat:
 
     def ask(self, line: bytes) -> None:
         """Send one request line. Raises BotFault when the bot doesn't take it in time, is gone, or spoke unasked."""
+        if self._overspent is not None:
+            raise self._overspent
         self._wall_from = time.perf_counter()
-        if self._clock is not None and self._unasked():
+        if self._clock is not None and fcntl.ioctl(self._socket, termios.FIONREAD, _NO_BYTES) != _NO_BYTES:
             raise BotFault("not_json", "an answer that nobody had asked for")
         try:
             sent = self._socket.send(line)
@@ -143,24 +154,12 @@ class Seat:
         if sent < len(line):
             self._push(memoryview(line)[sent:])
 
-    def _unasked(self) -> bool:
-        try:
-            data = self._socket.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT)
-        except BlockingIOError:
-            return False
-        except OSError as error:
-            raise self._gone() from error
-        if not data:
-            raise self._gone()
-        return True
-
     def _push(self, rest: memoryview) -> None:
         """The bot isn't reading and its buffer is full: send on until its time is up."""
         if self._clock is None:
             self._meet()
         while rest:
-            self._drain_stderr()
-            self._check_clocks()
+            self._look_around()
             try:
                 rest = rest[self._socket.send(rest) :]
             except BlockingIOError:
@@ -174,9 +173,11 @@ class Seat:
 
     def answer_line(self, limit: int) -> bytes:
         """One line of at most `limit` bytes, in time. Raises BotFault."""
+        if self._overspent is not None:
+            raise self._overspent
+        self._wall_from = time.perf_counter()  # the time we spent hearing others is not this bot's
         if self._clock is None:
             self._meet()
-        self._wall_from = time.perf_counter()  # the time we spent hearing others is not this bot's
         data = self._receive()
         while not data.endswith(b"\n"):
             if len(data) > limit:
@@ -200,14 +201,16 @@ class Seat:
 
     def _meet(self) -> None:
         """Learn from the kernel which process this is, by its first byte."""
-        while True:
-            try:
-                data, ancillary, _, _ = self._socket.recvmsg(1, socket.CMSG_SPACE(_CREDENTIALS.size))
-                break
-            except BlockingIOError:
-                self._check_wall()
-            except OSError as error:
-                raise self._gone() from error
+        while not self._met():
+            self._check_wall()
+
+    def _met(self, flags: int = 0) -> bool:
+        try:
+            data, ancillary, _, _ = self._socket.recvmsg(1, socket.CMSG_SPACE(_CREDENTIALS.size), flags)
+        except BlockingIOError:
+            return False
+        except OSError as error:
+            raise self._gone() from error
         if not data:
             raise self._gone()
         pid = _CREDENTIALS.unpack(ancillary[0][2])[0]
@@ -215,20 +218,45 @@ class Seat:
             raise SandboxError("the sandbox does not run on this machine: its CPU time can't be read")
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 0)
         self._clock = (~pid << 3) | 2  # CPUCLOCK_SCHED of a process: what clock_getcpuclockid(3) computes
+        return True
 
     def _receive(self) -> bytes:
         while True:
             try:
                 data = self._socket.recv(READ_BYTES)
             except BlockingIOError:
-                self._drain_stderr()
-                self._check_clocks()
+                self._look_around()
                 continue
             except OSError as error:
                 raise self._gone() from error
             if not data:
                 raise self._gone()
             return data
+
+    def _look_around(self) -> None:
+        """While the bot keeps us waiting: empty its log, look at its clocks, and at those who may be in its way."""
+        self._drain_stderr()
+        self._check_clocks()
+        for rival in self.rivals:
+            if rival is not self:
+                rival.halt_if_late()
+
+    def halt_if_late(self) -> None:
+        """End a bot that has overspent while we wait for another, or it could starve that one until its time is up.
+
+        Its own fault is raised when it is next asked or heard.
+        """
+        if self._overspent is not None:
+            return
+        try:
+            if self._clock is None and not self._met(socket.MSG_DONTWAIT):
+                return
+        except BotFault:  # found again when it is heard
+            return
+        used = self._cpu() - self._charged
+        if used > self._allowed:
+            self._overspent = self._late(used)
+            self.ask_end()
 
     def _charge(self) -> None:
         """Everything since the last answer counts, so thinking while others are on the move is no gain."""
@@ -287,6 +315,9 @@ class Seat:
 
     def ask_end(self, *, closed: bool = False) -> None:
         """Have the sandbox kill what runs. `closed`: the bot seems to be ending by itself. Raises SandboxError."""
+        if self._ending:
+            return
+        self._ending = True
         if closed:
             self._sandbox.ask_wait(ENDING_SECONDS)
         else:

@@ -88,7 +88,7 @@ def _descriptors() -> int:
 
 def _to_daemon(descriptor: int) -> bool:
     try:
-        if not os.readlink(f"/proc/self/fd/{descriptor}").startswith("socket:"):
+        if not str(Path(f"/proc/self/fd/{descriptor}").readlink()).startswith("socket:"):
             return False
         with socket.socket(fileno=os.dup(descriptor)) as plug:
             return plug.family == socket.AF_UNIX and str(plug.getpeername()).endswith("docker.sock")

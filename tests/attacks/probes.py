@@ -2,6 +2,7 @@
 
 `tried(what, function)` says "refused" when the function raises or returns None or False, else "DONE".
 """
+# ruff: noqa: E501  programs of attackers, a try a line
 
 TRIED = """
 def tried(what, function, *arguments):

@@ -1,5 +1,7 @@
 """Attacks that must come to nothing, while the match goes on as if nobody had tried."""
+# ruff: noqa: E501  programs of attackers, a try a line
 
+import os
 import platform
 import shutil
 import socket
@@ -8,6 +10,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -315,6 +318,38 @@ def test_thinking_on_the_opponents_time(backend: Backend, happened: Happened) ->
     happened("thinking on the opponent's time", f"{fault.kind}: {fault.detail}")
     assert_only_attacker_lost(Bout(first, second), 0)
     assert fault.kind == "move_timeout"
+    assert not second.faults
+
+
+@pytest.fixture
+def one_core() -> Iterator[None]:
+    """Everything on one core, as under a pinned worker."""
+    cores = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {min(cores)})
+    yield
+    os.sched_setaffinity(0, cores)
+
+
+@pytest.mark.usefixtures("one_core")
+def test_starving_the_opponent_of_the_core(backend: Backend, happened: Happened) -> None:
+    """A dozen spinning threads leave the opponent, which is heard first, a thirteenth of the core."""
+    body = (
+        "import threading\ndef think():\n    while True: hash_ = hashlib.sha256(bytes(1 << 22)).digest()\n"
+        "import hashlib\ndef attack(state):\n    for _ in range(12): threading.Thread(target=think).start()\n    think()\n"
+    )
+    busy = "import time, honest\ndef move(state):\n    end = time.process_time() + (0.4 if state['turn'] == 3 else 0)\n"
+    busy += "    while time.process_time() < end: pass\n    return honest.move(state)\n"
+    opponent = code({**PYTHON, "main.py": busy})
+    limits = replace(LIMITS, move_seconds=0.5, match_seconds=5.0, memory_mb=1024)
+    played = play(backend, (opponent, attacker(body, 1)), limits)
+    first, second = (each.outcome for each in played)
+    assert first is not None
+    assert second is not None
+    happened(
+        "starving the opponent of the core", str([(fault.seat, fault.kind, fault.detail) for fault in first.faults])
+    )
+    assert_only_attacker_lost(Bout(first, second), 1)
+    assert first.faults[0].kind == "move_timeout"
     assert not second.faults
 
 

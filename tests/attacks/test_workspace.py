@@ -1,4 +1,5 @@
 """Attacks of agents on their own workspace and, through it, on us."""
+# ruff: noqa: E501  programs of attackers, a try a line
 
 import os
 import socket
