@@ -178,6 +178,7 @@ class LineFile:
         """Sync and let go."""
         self.sync()
         os.close(self._descriptor)
+        self._descriptor = -1  # the number will be that of another file; whoever still appends must not meet it
 
 
 def append_line(path: Path, line: bytes) -> None:

@@ -2,17 +2,17 @@
 
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from arena import compete, rating, referee, registry, schedule, scoring
 from arena.config import TournamentConfig
 from arena.documents import MatchRecord, match_record
-from arena.errors import RecordError
+from arena.errors import GameError, RecordError, boundary
 from arena.executor.base import Executor
 from arena.game import Game, TurnGame
 from arena.record import Record
-from arena.types import TIMEOUTS, Batch, Code, Fault, Pair, ranks_of
+from arena.types import NO_CODE, TIMEOUTS, Batch, Code, Fault, Pair, ranks_of
 
 
 @dataclass(slots=True)
@@ -46,7 +46,9 @@ class Report:
         found = [f"problem: {problem}" for problem in self.problems]
         if self.by_clock:
             found.append(f"{len(self.by_clock)} matches were decided by a timeout; they are not compared")
-        found.append(f"{self.replays} replays end in their result; {self.agreed} of {self.checked} matches played again agree")
+        found.append(
+            f"{self.replays} replays end in their result; {self.agreed} of {self.checked} matches played again agree"
+        )
         return [*found, "the record is sound" if self.sound else "the record is NOT sound"]
 
 
@@ -66,8 +68,18 @@ def verify(
     for n in record.rounds():
         report.problems += _results(record, config, n)
         report.problems += _replays(record, game, n, report)
+    report.problems += _summary(record)
     _play_again(_chosen(record, sample), _Table(record, config, game, sandbox, executor), report, progress)
     return report
+
+
+def _summary(record: Record) -> Iterator[str]:
+    """Where run.json says other than the rounds."""
+    run, rounds = record.run, [record.round(n) for n in record.rounds()]
+    if run.winner != (scoring.tournament_winner(rounds) if run.status == "finished" else None):
+        yield "run.json: the winner is not what the rounds give"
+    if rounds and run.ratings != rounds[-1].ratings:
+        yield "run.json: the ratings are not those after the last round"
 
 
 def _results(record: Record, config: TournamentConfig, n: int) -> Iterator[str]:
@@ -97,9 +109,14 @@ def _replays(record: Record, game: Game, n: int, report: Report) -> Iterator[str
     for match in record.matches(n):
         if not match.replay:
             continue
-        raw = record.replay(match.match_id)["raw"]
         report.replays += 1
-        if not _ends_alike(game, match, raw):
+        try:
+            with boundary(RecordError, "it can't be shown"):
+                alike = _ends_alike(game, match, record.replay(match.match_id)["raw"])
+        except (RecordError, GameError) as error:
+            yield f"match {match.match_id}: its replay is damaged: {error}"
+            continue
+        if not alike:
             yield f"match {match.match_id}: its replay does not end in its result"
 
 
@@ -114,7 +131,7 @@ def _ends_alike(game: Game, match: MatchRecord, raw: Mapping[str, Any]) -> bool:
 
 
 def _chosen(record: Record, sample: int | None) -> list[MatchRecord]:
-    played = [m for n in record.rounds() for m in record.matches(n) if m.termination != "invalid_submission"]
+    played = [m for n in record.rounds() for m in record.matches(n) if m.hosting != "none"]
     if sample is None or sample >= len(played):
         return played
     return sorted(random.Random(0).sample(played, sample), key=lambda match: match.match_id)  # noqa: S311
@@ -139,19 +156,23 @@ class _Table:
 
     def _batch(self, key: tuple[int, int, int, int], match: MatchRecord) -> Batch:
         n, matchup, first, last = key
-        players = self.record.round(n).matchups[matchup].players
+        document = self.record.round(n)
+        players = document.matchups[matchup].players
+        submissions = {player: document.submissions[player] for player in players}
+        absent = {player: submission.reason for player, submission in submissions.items() if not submission.valid}
         return Batch(
             game=self.config.game,
             game_config=self.game.config.model_dump(mode="json"),
             round=n,
             matchup=matchup,
             players=players,
-            codes=tuple(self._code(player, n) for player in players),
+            codes=tuple(NO_CODE if player in absent else self._code(player, n) for player in players),
             trusted=tuple(self._trusted[player] for player in players),
             pairs=tuple(pair for pair in self._pairs(n, matchup) if first <= pair.index <= last),
             limits=self._limits,
             hosting="kept" if match.hosting == "kept" else "fresh",
             sandbox=self._sandbox,
+            absent=absent,
         )
 
     def _pairs(self, n: int, matchup: int) -> tuple[Pair, ...]:
@@ -165,7 +186,9 @@ class _Table:
             arguments = (self.config.game, game_config, code, self._limits, self._sandbox, trusted)
             prepared = self.executor.submit(compete.prepare, *arguments).result()
             if prepared.code is None:
-                raise RecordError(f"round {n}: the code of {player} was valid, and is not now: {prepared.verdict.reason}")
+                raise RecordError(
+                    f"round {n}: the code of {player} was valid, and is not now: {prepared.verdict.reason}"
+                )
             self._codes[tree, trusted] = prepared.code
         return self._codes[tree, trusted]
 
@@ -178,8 +201,10 @@ def _play_again(
     for batch, matches, future in futures:
         played = {(each.pair, each.rotation): each for each in future.result() if each.outcome is not None}
         for match in matches:
-            again = match_record(replace(batch, replays=0), played[match.pair, match.rotation])
-            _compare(match, again, report)
+            if (match.pair, match.rotation) in played:
+                _compare(match, match_record(batch, played[match.pair, match.rotation]), report)
+            else:
+                report.problems.append(f"match {match.match_id}: it is not of the batch it claims to be of")
         progress(report.checked, len(wanted))
 
 

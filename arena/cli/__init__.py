@@ -43,12 +43,12 @@ def main() -> None:
     except ArenaError as error:
         print(f"error: {error}", file=sys.stderr)
         sys.exit(exit_code(error))
-    except KeyboardInterrupt:
-        print("interrupted", file=sys.stderr)
-        sys.stderr.flush()
-        os._exit(
-            INTERRUPTED
-        )  # workers end by themselves when this process is gone; waiting for them would not be Ctrl-C
+    except (KeyboardInterrupt, SystemExit) as end:
+        if isinstance(end, SystemExit) and end.code != INTERRUPTED:  # that code is how Typer passes a Ctrl-C on
+            raise
+        print("interrupted", file=sys.stderr, flush=True)
+        # Workers end by themselves when this process is gone; waiting for them would not be Ctrl-C.
+        os._exit(INTERRUPTED)
     except BrokenPipeError:  # `arena ... | head`: the reader has what it wanted
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)

@@ -3,6 +3,7 @@
 import json
 import sys
 import time
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -33,12 +34,14 @@ def match(
     """Play bots against each other now."""
     from arena import duel, executor, registry
     from arena.cli.live import live
+    from arena.listener import Listener
     from arena.sandbox import select
 
     chosen = select.choose(sandbox, [] if trusted else bots).backend
     wanted = duel.Duel(game, registry.game(game, _settings(settings or [])), tuple(bots), matches, seed, kept, trusted)
     started = time.monotonic()
-    with executor.named("local", None) as workers, live(0) as listener:
+    watched = nullcontext(Listener()) if as_json else live(0)  # nothing but JSON on the output
+    with executor.named("local", None) as workers, watched as listener:
         result, played = duel.play(wanted, chosen.name, workers, listener)
     seconds = time.monotonic() - started
     if as_json:
@@ -112,5 +115,7 @@ def _list_replays(record: Any) -> None:
     for n in record.rounds():
         for each in record.matches(n):
             if each.replay:
-                rows.append([each.match_id, " - ".join(each.seats), each.winner or "draw", each.termination, str(each.turns)])
+                rows.append(
+                    [each.match_id, " - ".join(each.seats), each.winner or "draw", each.termination, str(each.turns)]
+                )
     show_table(["match", "seats", "winner", "ended by", "turns"], rows)

@@ -25,7 +25,7 @@ class LocalExecutor:
     def __init__(self, workers: int | None = None) -> None:
         self._cores = sorted(os.sched_getaffinity(0))
         self.workers = workers or len(self._cores)
-        _keep_sockets_together()
+        _tidy_up_after_us()
         self._pool = self._new_pool()
 
     def _new_pool(self) -> ProcessPoolExecutor:
@@ -61,8 +61,13 @@ class LocalExecutor:
 
 
 @cache
-def _keep_sockets_together() -> None:
-    """Have multiprocessing keep its files in a folder with our mark, which the reaper finds after a kill."""
+def _tidy_up_after_us() -> None:
+    """For the case that this process ends at once, killed or by Ctrl-C.
+
+    multiprocessing's files lie in a folder with our mark, which the reaper finds; its tracker doesn't warn the user.
+    """
+    known = os.environ.get("PYTHONWARNINGS")
+    os.environ["PYTHONWARNINGS"] = ",".join(filter(None, (known, "ignore:resource_tracker:UserWarning")))
     folder, usual = work_directory(), tempfile.tempdir
     tempfile.tempdir = str(folder)
     try:
