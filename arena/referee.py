@@ -33,15 +33,16 @@ class Bench:
     def __init__(self, backend: Backend, batch: Batch) -> None:
         self._backend, self._batch = backend, batch
         self._folder = work_directory()
-        self._manifests: list[Manifest] = []
-        self._mounts: list[Path] = []
+        self._manifests: dict[int, Manifest] = {}
+        self._mounts: dict[int, Path] = {}
         self._open: dict[int, Sandbox] = {}
 
     def __enter__(self) -> Self:
         try:
             for player, code in enumerate(self._batch.codes):
-                self._manifests.append(manifest(code))
-                self._mounts.append(place(code, self._folder / str(player)))
+                if self._batch.players[player] not in self._batch.absent:
+                    self._manifests[player] = manifest(code)
+                    self._mounts[player] = place(code, self._folder / str(player))
             self._open_all()
         except BaseException:
             self.close()
@@ -65,8 +66,8 @@ class Bench:
         self._open.clear()
 
     def _open_all(self) -> None:
-        players = range(len(self._batch.codes))
-        self._open.update(self._backend.open_many([self._spec(player) for player in players]))
+        opened = self._backend.open_many([self._spec(player) for player in self._manifests])
+        self._open.update({player: opened[index] for index, player in enumerate(self._manifests)})
 
     def _spec(self, player: int) -> SandboxSpec:
         affinity = os.sched_getaffinity(0)
@@ -108,8 +109,9 @@ class Bench:
         return [player for player, sandbox in self._open.items() if not sandbox.answers()]
 
     def kept(self) -> bool:
-        """Whether every bot can be kept for a batch: hosted Python."""
-        return self._batch.hosting == "kept" and all(m.entry for m in self._manifests)
+        """Whether every bot can be kept for a batch: present, and hosted Python."""
+        present = len(self._manifests) == len(self._batch.players)
+        return self._batch.hosting == "kept" and present and all(m.entry for m in self._manifests.values())
 
     def process(self, player: int, seed: int, hosting: Any = "fresh") -> ProcessSpec:
         """What starts the bot of `player`."""
@@ -190,27 +192,33 @@ def new_engine(game: TurnGame, seats: int, seed: int) -> Engine:
 
 
 def _match(game: TurnGame, batch: Batch, bench: Bench, pair: Pair, order: Sequence[int]) -> Outcome:
-    seats: list[Seat] = []
+    table = Table(new_engine(game, len(order), pair.seed), game.id)
+    seats: dict[int, Seat] = {}
     with ExitStack() as stack:
-        for seat, player in enumerate(order):
-            spec = bench.process(player, seeds.bot_seed(pair.seed, seat))
-            seats.append(Seat(bench[player], spec, batch.limits))
-            stack.callback(seats[-1].close)
-        for bot in seats:
-            bot.rivals = seats
-        table = Table(new_engine(game, len(order), pair.seed), game.id)
+        for number, player in enumerate(order):
+            if (reason := batch.absent.get(batch.players[player])) is not None:
+                table.faults.append(Fault(number, "invalid_submission", reason))
+                continue
+            spec = bench.process(player, seeds.bot_seed(pair.seed, number))
+            seats[number] = Seat(bench[player], spec, batch.limits)
+            stack.callback(seats[number].close)
+        for seat in seats.values():
+            seat.rivals = tuple(seats.values())
         while not table.done:
             table.turn(seats)
-        at_fault = {fault.seat for fault in table.faults if fault.kind == "closed_pipe"}
-        for index, bot in enumerate(seats):
-            bot.ask_end(closed=index in at_fault)
-        exits = [bot.take_end() for bot in seats]
-    stderr = tuple(bot.stderr for bot in seats)
+        closed = {fault.seat for fault in table.faults if fault.kind == "closed_pipe"}
+        for number, seat in seats.items():
+            seat.ask_end(closed=number in closed)
+        exits = {number: seat.take_end() for number, seat in seats.items()}
     faults = tuple(
-        bench.explain(order[fault.seat], fault, exits[fault.seat], stderr[fault.seat]) for fault in table.faults
+        bench.explain(order[fault.seat], fault, exits[fault.seat], seats[fault.seat].stderr)
+        if fault.seat in seats
+        else fault
+        for fault in table.faults
     )
     raw = table.replay(pair.seed) if pair.index < batch.replays or faults else None
-    cpu = tuple(exit_.cpu_seconds for exit_ in exits)
+    cpu = tuple(exits[number].cpu_seconds if number in exits else None for number in range(len(order)))
+    stderr = tuple(seats[number].stderr if number in seats else "" for number in range(len(order)))
     return table.outcome(faults, cpu, stderr, raw)
 
 
@@ -230,10 +238,10 @@ class Table:
             raise GameError(f"{self._game}: a match went on for more than {MAX_TURNS} turns")
         return self.engine.done
 
-    def turn(self, seats: Sequence[Seat]) -> None:
+    def turn(self, seats: Mapping[int, Seat]) -> None:
         """Ask every seat that is to move, then hear every one: no bot waits for another."""
         engine, turn = self.engine, len(self.moves)
-        movers = engine.to_move()
+        movers = [number for number in engine.to_move() if number in seats]
         faults: dict[int, BotFault] = {}
         replies: dict[int, Mapping[str, Any]] = {}
         for seat in movers:

@@ -4,7 +4,7 @@ import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from arena import compete, rating, schedule, scoring
@@ -16,7 +16,7 @@ from arena.executor.base import Executor
 from arena.game import Game
 from arena.listener import Listener
 from arena.record import RecordWriter
-from arena.types import Batch, Code, Played
+from arena.types import NO_CODE, Batch, Code, Played
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,10 +125,10 @@ class Competition:
             for batch in compete.batches_of(template, pairs, size):
                 if (index, batch.pairs[0].index) in finished:
                     continue
-                if invalid:
+                if len(players) - len(invalid) < min(2, len(players)):
                     self._record.write_part(scoring.forfeit_matches(batch, invalid))
                 else:
-                    batches.append(batch)
+                    batches.append(replace(batch, absent=invalid))
         planned = sum(self._planned(players) for players in matchups)
         left = sum(len(batch.pairs) * len(batch.players) for batch in batches)
         self._listener.phase(n, "compete")
@@ -136,14 +136,13 @@ class Competition:
         compete.run_batches(batches, self._executor, self._listener, self._keep)
 
     def _template(self, n: int, index: int, players: tuple[str, ...], entries: Mapping[str, Entry]) -> Batch:
-        none = Code("", ())
         return Batch(
             game=self._config.game,  # the name it was found by: workers have to find it too
             game_config=self._game_config,
             round=n,
             matchup=index,
             players=players,
-            codes=tuple(entries[player].code or none for player in players),
+            codes=tuple(entries[player].code or NO_CODE for player in players),
             trusted=tuple(self._trusted[player] for player in players),
             pairs=(),
             limits=self._limits,

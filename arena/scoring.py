@@ -153,7 +153,7 @@ def _most(counts: Mapping[str, int], among: Iterable[str]) -> list[str]:
 def forfeit_matches(batch: Batch, reasons: Mapping[str, str]) -> list[MatchRecord]:
     """Every match of `batch` as lost, unplayed, by the players in `reasons`, whose submissions are invalid.
 
-    The others are equal among themselves: a lone valid player wins each match, without any it is drawn.
+    For batches with one valid player, who wins each match, or none: then all are drawn.
     """
     return [
         _forfeit(batch, Played(pair.index, rotation, pair.seed, None, "fresh", 0.0), reasons)

@@ -29,6 +29,9 @@ class Code:
         return next((f.data for f in self.files if f.path == wanted and f.kind != "symlink"), None)
 
 
+NO_CODE = Code("", ())  # stands for a player without valid code
+
+
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """Whether a submission may play; `reason` is one line for the agent that wrote it."""
@@ -151,6 +154,7 @@ class Batch:
     hosting: Literal["fresh", "kept"] = "fresh"
     sandbox: str = "bubblewrap"
     replays: int = 0
+    absent: Mapping[str, str] = field(default_factory=dict)  # players without valid code, and why: they forfeit
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ import json
 import time
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -12,7 +13,7 @@ from arena.errors import GameError, SubmissionError
 from arena.game import Baseline, EngineGame, GameConfig
 from arena.sandbox.base import Backend
 from arena.seeds import derive
-from arena.types import Batch, Code, Fault, Limits, Outcome, Pair, Played, Verdict
+from arena.types import Batch, Code, Fault, FaultKind, Limits, Outcome, Played, Verdict, seat_order
 from games.corewar import pmars, replay, warrior
 from games.corewar.engine import Battle, Mars, Result, opened
 from games.corewar.settings import MAX_SEATS, CoreWarConfig
@@ -20,6 +21,7 @@ from games.corewar.warrior import Warrior
 
 _CHUNK_STEPS = 12_000_000  # instructions a process may have to execute: an eighth of a second, so that results flow
 _WEAKEST_FIRST = ("gate", "vampire", "dwarf", "scanner", "stone", "paper", "quickpaper")
+_STAND_IN = b"dat.f #0, #0\n"  # sits where a warrior that does not assemble would have stood, and dies at once
 _LAST_POSITION = 2**30  # pMARS's own bound of -F
 
 
@@ -67,11 +69,10 @@ class CoreWar(EngineGame):
         label = f"corewar-{batch.round}-{batch.matchup}"
         with opened(backend, self.config, batch.limits, label, trusted=all(batch.trusted)) as mars:
             ready = [_assembled(mars, code, len(batch.codes)) for code in batch.codes]
-            warriors = [one for one in ready if one is not None]
-            if len(warriors) == len(ready):
-                yield from self._battles(batch, mars, warriors)
-            else:
-                yield from _forfeits(batch, [one is None for one in ready])
+            stand_in = mars.assemble(_STAND_IN, len(batch.codes)) if None in ready else None
+            warriors = [one or stand_in for one in ready]
+            for played in self._battles(batch, mars, [one for one in warriors if one is not None]):
+                yield _with_forfeits(batch, played, [one is None for one in ready])
 
     def _battles(self, batch: Batch, mars: Mars, warriors: Sequence[Warrior]) -> Iterator[Played]:
         seats = len(warriors)
@@ -164,23 +165,22 @@ def _assembled(mars: Mars, code: Code, seats: int) -> Warrior | None:
         return None
 
 
-def _forfeits(batch: Batch, rejected: Sequence[bool]) -> Iterator[Played]:
-    """Every match of a batch with a warrior that does not assemble: nothing is played, the others share the spoils."""
-    seats = len(rejected)
-    survivors = seats - sum(rejected)
-    for pair in batch.pairs:
-        for rotation in range(seats):
-            out = [rejected[(seat + rotation) % seats] for seat in range(seats)]
-            yield Played(pair.index, rotation, pair.seed, _forfeit(pair, out, survivors), "engine", 0.0)
-
-
-def _forfeit(pair: Pair, out: Sequence[bool], survivors: int) -> Outcome:
-    share = float((len(out) ** 2 - 1) // survivors) if survivors else 0.0
-    faults = tuple(Fault(seat, "rejected", f"{warrior.FILE} is not valid") for seat, is_out in enumerate(out) if is_out)
-    scores = tuple(0.0 if is_out else share for is_out in out)
-    return Outcome(
-        scores=scores, turns=0, state_hash=_hash([CoreWar.id, CoreWar.version, pair.seed, list(out)]), faults=faults
+def _with_forfeits(batch: Batch, played: Played, rejected: Sequence[bool]) -> Played:
+    """`played`, with the faults of those for whom a stand-in took the seat."""
+    if played.outcome is None or not any(rejected):
+        return played
+    order = seat_order(len(rejected), played.rotation)
+    faults = tuple(
+        Fault(seat, *_why(batch, batch.players[player])) for seat, player in enumerate(order) if rejected[player]
     )
+    scores = tuple(0.0 if rejected[player] else played.outcome.scores[seat] for seat, player in enumerate(order))
+    return replace(played, outcome=replace(played.outcome, faults=faults, scores=scores))
+
+
+def _why(batch: Batch, player: str) -> tuple[FaultKind, str]:
+    if player in batch.absent:
+        return "invalid_submission", batch.absent[player]
+    return "rejected", f"{warrior.FILE} is not valid"
 
 
 def _decided(result: Result) -> list[Any]:
