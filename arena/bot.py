@@ -40,7 +40,7 @@ def manifest(code: Code) -> Manifest:
         return Manifest.model_validate(tomllib.loads(data.decode()))
     except UnicodeDecodeError as error:
         raise SubmissionError(f"{FILE} is not UTF-8: {error}") from error
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise SubmissionError(f"{FILE} is no valid TOML: {error}") from error
     except ValidationError as error:
         first = error.errors()[0]

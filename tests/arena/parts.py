@@ -4,6 +4,7 @@ import shutil
 import time
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -92,3 +93,26 @@ def until(true: object, seconds: float = 5.0) -> None:
     while not true():  # type: ignore[operator]
         assert time.monotonic() < deadline, "it never came true"
         time.sleep(0.01)
+
+
+class Frail(ProcessBackend):
+    """Sandboxes whose first process is killed as the first `losses` bots are started."""
+
+    def __init__(self, losses: int) -> None:
+        self.left = losses
+        self.open_now: list[Any] = []
+
+    def open(self, spec: SandboxSpec) -> Any:
+        sandbox = super().open(spec)
+        start = sandbox.start
+
+        def start_and_lose(*arguments: Any) -> None:
+            if self.left:
+                self.left -= 1
+                sandbox._process.kill()
+                sandbox._process.wait()
+            start(*arguments)
+
+        sandbox.start = start_and_lose  # type: ignore[method-assign]
+        self.open_now.append(sandbox)
+        return sandbox
