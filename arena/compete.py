@@ -103,7 +103,7 @@ def run_batches(
     listener: Listener,
     keep: Callable[[Batch, list[Played]], None],
 ) -> None:
-    """Play `batches`, handing each to `keep` once, whole. Batches with timeouts come last, after those were judged again.
+    """Play `batches`, handing each to `keep` once, whole. Batches with timeouts come last, when those are judged again.
 
     A lost unit is tried again; when one is lost MAX_TRIES times the others are still played and kept, then SandboxError
     is raised.
@@ -155,7 +155,7 @@ def _judged_again(batch: Batch, played: Played, executor: Executor, confirmed: C
     if all(confirmed[player] >= MAX_RECHECKS for player in late):
         return played
     pair = next(pair for pair in batch.pairs if pair.index == played.pair)
-    alone = executor.submit(play, replace(batch, pairs=(pair,), hosting="fresh")).result()
+    ((_, alone),) = _completed([replace(batch, pairs=(pair,), hosting="fresh")], executor)
     again = next(each for each in alone if each.rotation == played.rotation and each.outcome is not None)
     confirmed.update(_late_players(batch, again))
     return replace(again, rechecked=True)
