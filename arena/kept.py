@@ -9,7 +9,7 @@ batch.
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from arena import referee, seeds
@@ -34,11 +34,15 @@ class _Game:
 
 
 def play(game: TurnGame, batch: Batch, bench: Bench) -> Iterator[Played]:
-    """Every match of `batch`; groups that could not be played together are played singly. Raises SandboxError."""
+    """Every match of `batch`; groups that could not be played together are played singly. Raises SandboxError.
+
+    What the kept processes logged stands with the last match that was played with them.
+    """
     matches = [(pair, rotation) for pair in batch.pairs for rotation in range(len(batch.players))]
     groups = [matches[start : start + GROUP] for start in range(0, len(matches), GROUP)]
     with ExitStack() as stack:
         team: list[Seat] = []
+        last: Played | None = None
         for number, group in enumerate(groups):
             started = time.perf_counter()
             games = [_game(game, batch, number * GROUP + i, *match) for i, match in enumerate(group)]
@@ -51,10 +55,20 @@ def play(game: TurnGame, batch: Batch, bench: Bench) -> Iterator[Played]:
             seconds = (time.perf_counter() - started) / len(games)
             for each in games:
                 if each.table.done:
+                    yield from [] if last is None else [last]
                     outcome = _outcome(each, batch)
-                    yield Played(each.pair.index, each.rotation, each.pair.seed, outcome, "kept", seconds)
+                    last = Played(each.pair.index, each.rotation, each.pair.seed, outcome, "kept", seconds)
                 else:
                     yield from referee.play_until_valid(game, batch, bench, each.pair, each.rotation)
+        if last is not None:
+            yield _with_logs(last, team)
+
+
+def _with_logs(last: Played, team: Sequence[Seat]) -> Played:
+    if last.outcome is None or not team:
+        return last
+    logs = tuple(team[player].log() for player in seat_order(len(team), last.rotation))
+    return replace(last, outcome=replace(last.outcome, stderr=logs))
 
 
 def _game(game: TurnGame, batch: Batch, number: int, pair: Pair, rotation: int) -> _Game:

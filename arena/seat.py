@@ -133,6 +133,11 @@ class Seat:
         """What the bot logged: head and tail, undecodable bytes replaced."""
         return self._stderr.bytes().decode(errors="replace")
 
+    def log(self) -> str:
+        """`stderr`, after reading what is still in the pipe."""
+        self._drain_stderr()
+        return self.stderr
+
     @property
     def answered(self) -> bool:
         """Whether the bot has answered at least once: its start is over."""
