@@ -2,7 +2,6 @@
 
 import json
 import os
-import random
 import signal
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -283,10 +282,3 @@ def test_workspace_that_is_killed(backend: Backend, happened: Happened) -> None:
                 attempt()
     happened("workspace killed from outside", "SandboxError, not an observation of the agent's")
     assert not issubclass(LimitExceeded, SandboxError)
-
-
-def test_seed_of_chance_is_not_the_match_seed() -> None:
-    """Bots know their own seed; the match's does not follow from it."""
-    from arena import seeds
-
-    assert seeds.bot_seed(11, 0) not in (11, random.Random(11).getrandbits(63))

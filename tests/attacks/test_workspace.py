@@ -1,8 +1,6 @@
 """Attacks of agents on their own workspace and, through it, on us."""
 # ruff: noqa: E501  programs of attackers, a try a line
 
-import os
-import socket
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -21,21 +19,34 @@ CANARY = "canary-5be81d90"
 Happened = Callable[[str, str], None]
 
 
-@pytest.fixture
-def sandbox(backend: Backend) -> Iterator[Sandbox]:
-    spec = SandboxSpec("work", "attacks", memory_mb=MB, processes=PROCESSES, disk_mb=DISK_MB)
-    with backend.open(spec) as opened:
+SPEC = SandboxSpec("work", "attacks", memory_mb=MB, processes=PROCESSES, disk_mb=DISK_MB)
+TIDY = "chmod -R u+rwx /work /tmp 2>/dev/null; find /work /tmp /dev/shm -mindepth 1 -delete"
+
+
+@pytest.fixture(scope="module")
+def shared(backend: Backend) -> Iterator[Sandbox]:
+    """One sandbox for attack after attack: what one leaves behind would show in the next."""
+    with backend.open(SPEC) as opened:
         yield opened
 
 
 @pytest.fixture
-def workspace(sandbox: Sandbox) -> SandboxWorkspace:
-    return SandboxWorkspace(sandbox, ALLOWANCE)
+def workspace(shared: Sandbox) -> SandboxWorkspace:
+    fresh = SandboxWorkspace(shared, ALLOWANCE)
+    assert fresh.run(TIDY).exit_code == 0
+    return fresh
+
+
+@pytest.fixture
+def own_sandbox(backend: Backend) -> Iterator[Sandbox]:
+    """One that has never run out of memory before."""
+    with backend.open(SPEC) as opened:
+        yield opened
 
 
 def still_works(workspace: SandboxWorkspace) -> None:
     """The next command runs as though nothing had been."""
-    result = workspace.run("rm -rf /tmp/* /work/* 2>/dev/null; echo here; ps -e --no-headers | wc -l")
+    result = workspace.run(f"{TIDY}; echo here; ps -e --no-headers | wc -l")
     assert result.exit_code == 0, result
     here, processes = result.output.split()
     assert here == "here"
@@ -94,9 +105,8 @@ def test_memory_of_one_process(workspace: SandboxWorkspace, happened: Happened) 
     still_works(workspace)
 
 
-def test_memory_of_many_children(
-    workspace: SandboxWorkspace, sandbox: Sandbox, backend: Backend, happened: Happened
-) -> None:
+def test_memory_of_many_children(own_sandbox: Sandbox, backend: Backend, happened: Happened) -> None:
+    workspace = SandboxWorkspace(own_sandbox, ALLOWANCE)
     if backend.isolation().memory != "cgroup":
         happened("workspace: memory by many children", "bounded per process only: no control group here")
         pytest.skip("no control groups within reach: run as root, or in a delegated group (systemd-run --user --scope)")
@@ -105,7 +115,7 @@ def test_memory_of_many_children(
     alive = result.output.count("1\n")
     happened("workspace: memory by many children", f"{alive} of 20 x 100 MB lived; the sandbox did")
     assert alive < 5
-    assert sandbox.out_of_memory()
+    assert own_sandbox.out_of_memory()
     still_works(workspace)
 
 
@@ -145,10 +155,11 @@ def test_full_disk(workspace: SandboxWorkspace, happened: Happened) -> None:
     with pytest.raises(LimitExceeded, match="could not be written"):
         workspace.write("new", bytes(100_000))
     still_works(workspace)
-    assert workspace.snapshot() == ()
+    assert workspace.snapshot(changed_only=False) == ()
 
 
-def test_full_of_inodes(workspace: SandboxWorkspace, sandbox: Sandbox, happened: Happened) -> None:
+def test_full_of_inodes(own_sandbox: Sandbox, happened: Happened) -> None:
+    workspace = SandboxWorkspace(own_sandbox, ALLOWANCE)
     script = (
         "import os\nfor d in ('/work', '/tmp', '/dev/shm'):\n    n = 0\n    try:\n"
         "        while n < 200_000:\n            os.mkdir(f'{d}/d{n}'); open(f'{d}/d{n}/f', 'w').close(); n += 1\n"
@@ -160,7 +171,7 @@ def test_full_of_inodes(workspace: SandboxWorkspace, sandbox: Sandbox, happened:
         workspace.snapshot()
     happened("workspace: inode fill", f"{result.output.strip()}; {caught.value}".replace("\n", ", "))
     assert "BOUNDLESS" not in result.output, result.output
-    assert not sandbox.out_of_memory()
+    assert not own_sandbox.out_of_memory()
     still_works(workspace)
 
 
@@ -269,19 +280,21 @@ def test_thousand_deep_folders(workspace: SandboxWorkspace, happened: Happened) 
     assert files == (FileEntry(b"d", "file", b"a file in its place"),)
 
 
-@pytest.mark.parametrize(
-    "path", ["../x", "/etc/x", "a/../../x", "a//b", ".git/hooks/x", "x" * 300, "d/" * 2000 + "f", "a\0b", ""]
-)
-def test_paths_that_leave_the_codebase(path: str, workspace: SandboxWorkspace, happened: Happened) -> None:
-    with pytest.raises(LimitExceeded) as caught:
-        workspace.write(path, b"x")
+OUTSIDE = ["../x", "/etc/x", "a/../../x", "a//b", ".git/hooks/x", "x" * 300, "d/" * 2000 + "f", "a\0b", ""]
+
+
+def test_paths_that_leave_the_codebase(workspace: SandboxWorkspace, happened: Happened) -> None:
+    for path in OUTSIDE:
+        with pytest.raises(LimitExceeded, match="no such file can be in a codebase") as caught:
+            workspace.write(path, b"x")
     happened("workspace: files written outside the codebase", str(caught.value)[:90])
-    assert workspace.run("true").exit_code == 0
+    still_works(workspace)
 
 
-@pytest.mark.parametrize("name", ["git~1", ".git ", ".g\u200cit", "a\\.git"])
-def test_names_that_git_takes_for_its_own(name: str, workspace: SandboxWorkspace, happened: Happened) -> None:
-    workspace.run(f"mkdir -p '{name}' && echo x > '{name}/config'; echo y > kept")
+def test_names_that_git_takes_for_its_own(workspace: SandboxWorkspace, happened: Happened) -> None:
+    for name in ("git~1", ".git ", ".g\u200cit", "a\\.git", ".GIT"):
+        workspace.run(f"mkdir -p '{name}' && echo x > '{name}/config'")
+    workspace.run("echo y > kept")
     files = workspace.snapshot()
     happened("workspace: names that some git takes for .git", "left out")
     assert files is not None
@@ -296,7 +309,7 @@ def test_path_too_long_to_save_is_told_every_time(workspace: SandboxWorkspace, h
             workspace.snapshot()
     happened("workspace: path too long to save", str(caught.value)[-90:])
     still_works(workspace)
-    assert workspace.snapshot() == ()
+    assert workspace.snapshot(changed_only=False) == ()
 
 
 def test_write_through_a_planted_link(workspace: SandboxWorkspace, happened: Happened) -> None:
@@ -308,93 +321,6 @@ def test_write_through_a_planted_link(workspace: SandboxWorkspace, happened: Hap
     happened("workspace: links and FIFOs where we write", "replaced, not followed")
 
 
-REACHING = r"""
-try() { what="$1"; shift; if timeout 2 "$@" > /tmp/out 2>&1; then echo "DONE $what: $(head -c 100 /tmp/out | tr '\0\n' '  ')"; else echo "refused $what"; fi; }
-for p in / /usr /usr/lib /etc /arena /arena/run /arena/inside /arena/tools /bin /lib /dev /proc /proc/sys/kernel /sys /root /home /var /run /mnt /opt /srv @HOST@; do
-  try "touch $p" touch $p/x; try "mkdir $p" mkdir $p/y
-done
-for f in /arena/inside/host.py /etc/passwd /usr/bin/env /proc/sysrq-trigger /proc/1/oom_score_adj /proc/sys/kernel/core_pattern; do
-  try "write $f" dd if=/dev/zero of=$f bs=1 count=1 conv=notrunc
-done
-for n in 1 2 3 9 15 18 19 20; do kill -$n 1 2> /dev/null; done; for i in $(seq 200); do kill -INT 1; done 2> /dev/null
-try "control socket" test -e /arena/run/control.sock
-try "environ of the first process" cat /proc/1/environ
-try "memory of the first process" dd if=/proc/1/mem bs=1 count=1
-try "descriptors of the first process" ls /proc/1/fd
-try "root of the first process" ls /proc/1/root/
-try "limits of the first process" prlimit --pid 1 --nofile=3:3
-try "priority of the first process" renice -n 19 -p 1
-try "policy of the first process" chrt --idle -p 0 1
-try "new user space" unshare -r true
-try "new network" unshare -n true
-try "mount" mount -t tmpfs none /mnt
-try "remount" mount -o remount,rw /
-try "larger /work" mount -o remount,size=4G,nr_inodes=0 /work
-try "host file" cat @HOST@/secret
-try "shadow" cat /etc/shadow
-for host in 127.0.0.1 ::1; do for kind in tcp udp; do
-  try "$kind $host" bash -c "echo hello > /dev/$kind/$host/@PORT@ && [ $kind = tcp ]"
-done; done
-try "other interfaces" sh -c "ls /sys/class/net | grep -v '^lo$' || grep -v -e ' lo:' -e '|' /proc/net/dev"
-try "docker socket" test -S /var/run/docker.sock
-try "keys in the environment" sh -c "env | grep -i -e canary -e token -e api_key"
-try "canary in files" grep -rl @CANARY@ /work /tmp /arena /etc /home /root /var /run /opt
-try "processes of others" sh -c "ps -e -o pid= -o comm= | grep -v -E ' (python3[.0-9]*|bash|sh|ps|grep|timeout)( |$)'"
-"""
-
-
-def test_reaching_out(
-    workspace: SandboxWorkspace, backend: Backend, happened: Happened, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setenv("ANTHROPIC_API_KEY", CANARY)
-    (tmp_path / "secret").write_text(CANARY)
-    tmp_path.chmod(0o777)
-    with socket.create_server(("127.0.0.1", 0)) as tcp, socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as udp:
-        udp.bind(tcp.getsockname())
-        tcp.setblocking(False)
-        udp.setblocking(False)
-        marks = {
-            "@HOST@": str(tmp_path),
-            "@PORT@": str(tcp.getsockname()[1]),
-            "@CANARY@": CANARY[:6] + "[-]" + CANARY[7:],
-        }
-        script = REACHING
-        for mark, value in marks.items():
-            script = script.replace(mark, value)
-        spec = SandboxSpec("work", "reach", memory_mb=MB, processes=PROCESSES, disk_mb=DISK_MB)
-        allowance = Allowance(MB, PROCESSES, DISK_MB, 1 << 20, 1_000_000, 500, 60.0)
-        with backend.open(spec) as fresh:
-            result = SandboxWorkspace(fresh, allowance).run(script, 60)
-            assert fresh.answers(), "the first process did not live through it"
-        for each in (tcp.accept, lambda: udp.recv(1)):
-            with pytest.raises(BlockingIOError):
-                each()
-    lines = [line for line in result.output.splitlines() if line.startswith(("DONE", "refused"))]
-    done = [line for line in lines if line.startswith("DONE")]
-    happened(
-        "workspace: writes outside, first process, network, keys, host files",
-        f"{len(lines)} tries, {len(done)} succeeded",
-    )
-    assert len(lines) >= 60, result.output[-2000:]
-    assert not done, done
-    assert [path.name for path in tmp_path.iterdir()] == ["secret"]
-
-
-def test_terminal_cannot_be_typed_into(workspace: SandboxWorkspace, happened: Happened) -> None:
-    script = (
-        "import fcntl, os, pty, termios\n"
-        "def push(fd):\n    try: fcntl.ioctl(fd, termios.TIOCSTI, b'x'); return 'DONE'\n    except OSError as e: return e.strerror\n"
-        "try: print(push(os.open('/dev/tty', os.O_RDWR)))\nexcept OSError as e: print('no terminal')\n"
-        "try: print(push(pty.openpty()[1]))\nexcept OSError as e: print('no pseudo-terminal')\n"
-        "print(push(0), push(1), push(2))\n"
-    )
-    workspace.write("typing_.py", script.encode())
-    output = workspace.run("python3 typing_.py").output
-    happened("workspace: TIOCSTI", output.replace("\n", ", "))
-    assert "DONE" not in output
-    assert output.count("Operation not permitted") >= 3
-
-
 def test_first_process_cannot_be_made_to_forget(workspace: SandboxWorkspace, happened: Happened) -> None:
     """A change without a trace in size, name or times of modification is still seen."""
     workspace.write("main.py", b"a = 1\n")
@@ -404,8 +330,3 @@ def test_first_process_cannot_be_made_to_forget(workspace: SandboxWorkspace, hap
     files = workspace.snapshot()
     happened("workspace: change with forged times", "seen")
     assert files == (FileEntry(b"main.py", "file", b"b = 2\n"),)
-
-
-def test_host_git_never_sees_the_folder() -> None:
-    assert not Path("/tmp/FIRED").exists()
-    assert "GIT_DIR" not in os.environ
