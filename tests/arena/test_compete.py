@@ -106,7 +106,7 @@ def move(state):
 def test_a_timeout_counts_only_as_far_as_it_is_confirmed_alone(tmp_path: Any) -> None:
     once = python_bot(LATE_ONCE.replace("@MARK@", str(tmp_path / "mark")))
     heard, executor = Heard(), Here()
-    ((asked, played),) = run([batch(once, python_bot())], executor, heard)
+    ((_, played),) = run([batch(once, python_bot())], executor, heard)
     assert [each.rechecked for each in played] == [True, False]
     assert not any(each.outcome.faults for each in played if each.outcome)
     assert heard.phases == ["recheck"]

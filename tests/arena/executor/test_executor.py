@@ -63,7 +63,7 @@ def test_every_worker_has_a_core_of_its_own(two: LocalExecutor) -> None:
 
 
 def test_errors_of_units_are_those_of_their_futures(two: LocalExecutor) -> None:
-    with pytest.raises(GameError, match="^the engine failed$"):
+    with pytest.raises(GameError, match=r"^the engine failed$"):
         two.submit(raise_ours).result(20)
     with pytest.raises(KeyError, match="seat"):
         two.submit(raise_theirs).result(20)
@@ -104,8 +104,8 @@ def test_what_has_not_begun_when_the_executor_closes_is_dropped() -> None:
 def test_after_an_interrupt_nobody_waits() -> None:
     one = LocalExecutor(1)
     started = time.monotonic()
+    one.submit(core_and_pid, 5)
     with pytest.raises(KeyboardInterrupt), one:
-        one.submit(core_and_pid, 5)
         raise KeyboardInterrupt
     assert time.monotonic() - started < 3
     for worker in one._pool._processes.values():
