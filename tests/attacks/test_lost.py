@@ -16,7 +16,7 @@ from arena import referee, registry
 from arena.errors import LimitExceeded, SandboxError, SubmissionError
 from arena.game import GameConfig, TurnGame
 from arena.sandbox.base import Backend, Sandbox, SandboxSpec, peer
-from arena.types import Batch, Pair, Played, ranks_of, seat_order
+from arena.types import Batch, Outcome, Pair, Played, ranks_of, seat_order
 from arena.workspace import Allowance, SandboxWorkspace
 from tests.attacks.arenas import LIMITS, PAIR, PATIENT, PYTHON, attacker, bout, code, honest, reference
 
@@ -94,7 +94,7 @@ def test_killed_from_outside_while_kept(backend: Backend, happened: Happened) ->
         result = pool.submit(list, matches)
         while len(watched.opened) < 2:
             time.sleep(0.01)
-        time.sleep(0.4)
+        time.sleep(0.2)
         os.kill(first_process(watched.opened[-1]), signal.SIGKILL)
         played = result.result()
     happened(
@@ -198,22 +198,28 @@ NON_READERS = {
 }
 
 
-@pytest.mark.parametrize(("name", "seat"), [(name, number % 2) for number, name in enumerate(NON_READERS)])
-def test_bot_that_never_reads(name: str, seat: int, backend: Backend, happened: Happened) -> None:
-    source, kinds = NON_READERS[name]
+def against_deaf(backend: Backend, source: str, seat: int) -> tuple[Outcome, float]:
+    """The first match of a reader and a bot that never reads, on `seat`, and how long it took in seconds."""
     reader = code({"bot.toml": 'entry = "main:move"\n', "main.py": READER})
     deaf = code({"bot.toml": 'entry = "main:move"\n', "main.py": source + READER})
     codes = (deaf, reader) if seat == 0 else (reader, deaf)
     play = Batch("wide", {}, 1, 0, ("a", "b"), codes, (False, False), (Pair(0, 1),), replace(LIMITS, start_seconds=0.2))
-    started = time.monotonic()
     first = next(referee.play(Wide(GameConfig()), play, backend))
-    took = time.monotonic() - started
     assert first.outcome is not None
-    fault = first.outcome.faults[0]
-    happened(f"never reading 1 MB requests, {name}", f"{fault.kind}: {fault.detail[:80]}")
-    assert [(each.seat, each.kind in kinds) for each in first.outcome.faults] == [(seat, True)], first.outcome.faults
-    assert ranks_of(first.outcome.scores, first.outcome.faults)[1 - seat] == 1
-    assert took < 9
+    return first.outcome, first.wall_seconds
+
+
+def test_bots_that_never_read(backend: Backend, happened: Happened) -> None:
+    """All at the same time, because all that they do is wait."""
+    names = list(NON_READERS)
+    with ThreadPoolExecutor(len(names)) as pool:
+        played = list(pool.map(lambda i: against_deaf(backend, NON_READERS[names[i]][0], i % 2), range(len(names))))
+    for number, (name, (outcome, seconds)) in enumerate(zip(names, played, strict=True)):
+        seat, fault = number % 2, outcome.faults[0]
+        happened(f"never reading 1 MB requests, {name}", f"{fault.kind}: {fault.detail[:80]}")
+        assert [(each.seat, each.kind in NON_READERS[name][1]) for each in outcome.faults] == [(seat, True)]
+        assert ranks_of(outcome.scores, outcome.faults)[1 - seat] == 1
+        assert seconds < 6
 
 
 KEPT = {
