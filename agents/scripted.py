@@ -6,20 +6,25 @@ A script is a YAML file, `rounds` mapping a round (or `default`) to steps. A ste
     - write: main.py                  # with `content`, or `from`, a file beside the script
     - patch: |                        # a unified diff, applied with patch -p1
 
-and may carry `thought` and `when: won | lost | drawn` (the outcome of the round before). `message` is the closing claim.
+and may carry `thought` and `when: won | lost | drawn` (the outcome of the round before). `message` is the closing
+claim.
 Instead of a script, `playback` repeats what a player of another run did, tree by tree.
 """
 
 import os
 import shlex
 from pathlib import Path
-from typing import ClassVar, Literal, Self
+from typing import TYPE_CHECKING, ClassVar, Literal, Self
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from arena.agent import Agent, AgentOptions, Brief, Budget, CommandResult, EditOutcome, Recorder, Workspace
-from arena.errors import ConfigError
+from arena.errors import ConfigError, RecordError, boundary
+
+if TYPE_CHECKING:
+    from arena.record import Record
+    from arena.repo import Repo
 
 
 class ScriptStep(BaseModel):
@@ -96,11 +101,13 @@ class ScriptedAgent(Agent):
     options: ScriptedOptions
 
     def check(self) -> None:
-        """Read the script, and every file it takes content from. Raises ConfigError."""
-        if self.options.script is not None:
-            for round_ in self._script().rounds.values():
-                for step in round_.steps:
-                    _content(step, self._folder())
+        """Read the script and every file it takes content from, or find the run to play back. Raises ConfigError."""
+        if self.options.playback is not None:
+            _found(self.base, self.options.playback)
+            return
+        for round_ in self._script().rounds.values():
+            for step in round_.steps:
+                _content(step, self._folder())
 
     def edit(self, brief: Brief, workspace: Workspace, budget: Budget, recorder: Recorder) -> EditOutcome:
         """Do this round's steps, one after the other."""
@@ -124,11 +131,15 @@ class ScriptedAgent(Agent):
     def _script(self) -> Script:
         path = self._path()
         try:
-            return Script.model_validate(yaml.safe_load(path.read_bytes()))
+            source = path.read_bytes()
         except OSError as error:
             raise ConfigError(f"script {path}: {error.strerror}") from error
-        except yaml.YAMLError as error:
-            raise ConfigError(f"script {path}: no valid YAML: {error}") from error
+        with boundary(
+            ConfigError, f"script {path}: no valid YAML"
+        ):  # the parser lets many an error of Python's through
+            data = yaml.safe_load(source)
+        try:
+            return Script.model_validate(data)
         except ValidationError as error:
             first = error.errors()[0]
             raise ConfigError(f"script {path}: {'.'.join(map(str, first['loc']))}: {first['msg']}") from error
@@ -156,14 +167,21 @@ def _do(step: ScriptStep, folder: Path, workspace: Workspace, budget: Budget, re
         recorder.step(thought=step.thought, command=patch, result=result, kind="patch")
 
 
+def _found(base: Path, source: Playback) -> "tuple[Record, Repo]":
+    from arena.record import Record
+
+    try:
+        record = Record.read(base / source.run)
+        return record, record.repo(source.player)
+    except RecordError as error:
+        raise ConfigError(f"playback of {source.player!r}: {error}") from error
+
+
 def _play_back(
     base: Path, source: Playback, round_: int, workspace: Workspace, budget: Budget, recorder: Recorder
 ) -> EditOutcome:
     """Bring the codebase, step by step, to the trees the other player had after the same steps."""
-    from arena.record import Record
-
-    record = Record.read(base / source.run)
-    repo = record.repo(source.player)
+    record, repo = _found(base, source)
     for step in record.steps(source.player, round_):
         budget.charge_step()
         result: CommandResult | None = None
