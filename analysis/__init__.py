@@ -1,0 +1,1 @@
+"""What records tell: reads them and nothing else."""

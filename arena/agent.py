@@ -33,7 +33,7 @@ class Brief:
 
 @dataclass(frozen=True, slots=True)
 class CommandResult:
-    """What one command gave. `output` is stdout and stderr as they came, undecodable bytes replaced, head and tail kept."""
+    """What one command gave. `output`: stdout and stderr as they came, undecodable bytes replaced, bounded."""
 
     exit_code: int  # 128 + signal for a signal; 124 for a timeout
     output: str
@@ -105,9 +105,9 @@ class Agent(ABC):
 
     @abstractmethod
     def edit(self, brief: Brief, workspace: Workspace, budget: Budget, recorder: Recorder) -> EditOutcome:
-        """Work on the codebase until done. May raise LimitExceeded, ModelError, SandboxError; all else is AgentError."""
+        """Work on the codebase until done. May raise LimitExceeded, ModelError, SandboxError."""
 
-    def check(self) -> None:
+    def check(self) -> None:  # noqa: B027  most agents have nothing to look at
         """Look at what the options name (files, keys) before anything starts. Raises ConfigError, PrerequisiteError."""
 
     def cost_ceiling(self) -> float | None:

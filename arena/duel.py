@@ -32,7 +32,9 @@ def play(duel: Duel, sandbox: str, executor: Executor, listener: Listener) -> tu
     if seats not in duel.game.seats:
         raise ConfigError(f"{duel.game.id} takes {', '.join(map(str, duel.game.seats))} players, not {seats}")
     if duel.matches % seats:
-        raise ConfigError(f"-n {duel.matches}: give a multiple of {seats}: every seed is played in all {seats} seat orders")
+        raise ConfigError(
+            f"-n {duel.matches}: give a multiple of {seats}: every seed is played in all {seats} seat orders"
+        )
     template = _template(duel, sandbox, executor)
     pairs = schedule.pairs(duel.seed, 0, 0, duel.matches // seats)
     found: list[MatchRecord] = []

@@ -16,7 +16,7 @@ MAX_ATTEMPTS = 3
 
 @dataclass(frozen=True, slots=True)
 class Saved:
-    """The codebase after a step: commit and tree, 40 hex digits each; `changed` is False if the step changed nothing."""
+    """The codebase after a step: commit and tree, 40 hex digits each; `changed`: whether the step changed it."""
 
     commit: str
     tree: str
@@ -172,4 +172,3 @@ def _work(job: EditJob, workspace: SandboxWorkspace, recorder: StepRecorder) -> 
         return EditOutcome("limit", str(error))
     except AgentError as error:
         return EditOutcome("failed", str(error))
-

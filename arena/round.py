@@ -46,7 +46,7 @@ class Competition:
         self._prepared: dict[tuple[str, bool], Prepared] = {}
 
     def play(self, n: int, edits: Mapping[str, EditDocument]) -> RoundDocument:
-        """Validate, play what the record lacks of round `n`, score. Raises SandboxError when our side failed for good."""
+        """Validate, play what the record lacks of round `n`, score. Raises SandboxError when our side failed."""
         started = time.monotonic()
         self._listener.phase(n, "validate")
         entries = self._validate(n)

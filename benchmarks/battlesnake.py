@@ -69,10 +69,13 @@ def round_seconds(sandbox: str, bots: str, matches: int, rounds: int = 0) -> lis
     given = json.dumps(source).encode()
     loaded = config.Loaded(config.parse(given, "benchmark"), given, BOT.parent)
     place = backend(sandbox)
-    with tempfile.TemporaryDirectory() as results, named("local", None) as workers:
-        with start.create(loaded, place, Path(results)) as record:
-            Tournament(loaded, record, place, workers, Listener()).run()
-            return [record.round(n).wall_seconds for n in record.rounds()]
+    with (
+        tempfile.TemporaryDirectory() as results,
+        named("local", None) as workers,
+        start.create(loaded, place, Path(results)) as record,
+    ):
+        Tournament(loaded, record, place, workers, Listener()).run()
+        return [record.round(n).wall_seconds for n in record.rounds()]
 
 
 def main() -> None:
@@ -89,10 +92,13 @@ def main() -> None:
             continue
         for bots in ("fresh", "kept"):
             rate = matches / round_seconds(sandbox, bots, matches)[0]
-            print(f"{sandbox + ', ' + bots:28} {rate:10.0f} {rate / reference:9.2f} {rate / CODECLASH:9.0f}x", flush=True)
+            print(
+                f"{sandbox + ', ' + bots:28} {rate:10.0f} {rate / reference:9.2f} {rate / CODECLASH:9.0f}x", flush=True
+            )
         first, *later = round_seconds(sandbox, "fresh", 0, rounds=5)
         later.sort()
-        print(f"{sandbox + ', nothing played':28} {first * 1000:7.0f} ms the first round, {later[2] * 1000:.0f} ms a later one")
+        told = f"{first * 1000:.0f} ms the first round, {later[2] * 1000:.0f} ms a later one"
+        print(f"{sandbox + ', nothing played':28} {told}")
 
 
 if __name__ == "__main__":

@@ -50,7 +50,7 @@ def process_limit(backend: Backend) -> str:
 def disk_limit(backend: Backend) -> str:
     """The work folder ends at its size."""
     with opened(backend, disk_mb=_DISK_MB) as inside:
-        for folder in ("/work", "/tmp"):  # noqa: S108  paths inside
+        for folder in ("/work", "/tmp"):
             request = {"folder": folder, "megabytes": 4 * _DISK_MB}
             written = inside.try_("fill", request, fork=True, file_mb=16 * _DISK_MB).must()["written"]
             demand(written <= _DISK_MB, f"{written} MB fit into {folder}, {_DISK_MB} are allowed")

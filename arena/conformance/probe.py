@@ -54,7 +54,7 @@ def _find(canary: str) -> list[str]:
     for path in Path("/proc").glob("[0-9]*/*") if canary else ():
         if path.name in ("cmdline", "environ") and path.parent.name != str(os.getpid()) and canary in _text(path):
             found.append(str(path))
-    for folder in ("/work", "/tmp"):  # noqa: S108  paths inside
+    for folder in ("/work", "/tmp"):
         for path in Path(folder).rglob("*") if canary else ():
             if canary in path.name or canary in _text(path):
                 found.append(str(path))

@@ -23,7 +23,7 @@ from arena.sandbox.reap import process_start
 from arena.sandbox.select import backend as backend_called
 
 _GREETING = {"pid": int, "uid": int, "interfaces": list, "seccomp": bool, "root_writable": bool, "python": str}
-_SYSTEM = ("/", "/usr", "/usr/bin", "/etc", "/bin", "/lib", "/var/tmp", "/run", "/dev", "/home")  # noqa: S108
+_SYSTEM = ("/", "/usr", "/usr/bin", "/etc", "/bin", "/lib", "/var/tmp", "/run", "/dev", "/home")
 _PURPOSES: tuple[Purpose, ...] = ("bot", "work")
 _DYING_SECONDS = 1.0
 _OURS = ("/arena", "/arena/inside", "/arena/run", "/conformance")
@@ -161,11 +161,11 @@ def no_environment(backend: Backend) -> str:
 def read_only_root(backend: Backend) -> str:
     """Agents can write to /work and /tmp alone, bots nowhere."""
     for purpose in _PURPOSES:
-        may = {"/work", "/tmp"} if purpose == "work" else set()  # noqa: S108  paths inside
+        may = {"/work", "/tmp"} if purpose == "work" else set()
         with opened(backend, purpose) as inside:
-            folders = [*_SYSTEM, *_OURS, "/work", "/tmp", "/dev/shm"]  # noqa: S108  paths inside
+            folders = [*_SYSTEM, *_OURS, "/work", "/tmp", "/dev/shm"]
             written = set(inside.try_("write", {"folders": folders}).must()["written"])
-        beyond = sorted(written - may - ({"/dev/shm"} if purpose == "work" else set()))  # noqa: S108
+        beyond = sorted(written - may - ({"/dev/shm"} if purpose == "work" else set()))
         demand(not beyond, f"a {purpose} sandbox can write to {', '.join(beyond)}")
         demand(may <= written, f"a {purpose} sandbox can't write to {', '.join(sorted(may - written))}")
     return "only /work and /tmp of agents can be written to"

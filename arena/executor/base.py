@@ -24,5 +24,7 @@ class Executor(Protocol):
     def __enter__(self) -> Self:
         """Closed at the end of the block."""
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         """Close."""

@@ -51,7 +51,9 @@ class LocalExecutor:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         if kind is None or not issubclass(kind, KeyboardInterrupt):  # after Ctrl-C nobody waits: see arena.cli.main
             self.close()
 

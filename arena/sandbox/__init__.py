@@ -1,0 +1,1 @@
+"""Sandboxes, and the program that runs in them."""

@@ -7,7 +7,6 @@ that nothing a bot writes is ever mistaken for something the host says.
 
 import array
 import json
-import os
 import select
 import socket
 import struct
@@ -230,7 +229,7 @@ def listen(path: Path) -> socket.socket:
     """A listening control socket at `path`, reachable from inside whatever uid runs there."""
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     listener.bind(str(path))
-    os.chmod(path, 0o666)
+    path.chmod(0o666)
     listener.listen(1)
     return listener
 

@@ -11,7 +11,7 @@ def disks_mb(spec: SandboxSpec) -> dict[str, int]:
     """Size in MB of every writable file system inside, by its folder."""
     if spec.purpose == "bot":
         return {}
-    return {"/tmp": spec.disk_mb, "/work": spec.disk_mb, "/dev/shm": SHARED_MB}  # noqa: S108  paths inside
+    return {"/tmp": spec.disk_mb, "/work": spec.disk_mb, "/dev/shm": SHARED_MB}
 
 
 def memory_mb(spec: SandboxSpec) -> int:

@@ -69,7 +69,8 @@ class Bubblewrap(Backend):
         except SandboxError as error:
             raise PrerequisiteError(
                 f"bubblewrap is installed but can't make a sandbox ({error}); it needs user namespaces: "
-                "sysctl kernel.unprivileged_userns_clone=1 (Debian), kernel.apparmor_restrict_unprivileged_userns=0 (Ubuntu)"
+                "sysctl kernel.unprivileged_userns_clone=1 (Debian), "
+                "kernel.apparmor_restrict_unprivileged_userns=0 (Ubuntu)"
             ) from error
 
     def isolation(self) -> Isolation:
@@ -174,7 +175,7 @@ def _system(work: bool) -> list[str]:
     for name in ("bin", "sbin", "lib", "lib64"):
         path = Path("/", name)
         if path.is_symlink():
-            arguments += ["--symlink", os.readlink(path), str(path)]
+            arguments += ["--symlink", str(path.readlink()), str(path)]
         elif path.exists():
             arguments += ["--ro-bind", str(path), str(path)]
     if (prefix := interpreter_prefix()) is not None:

@@ -58,7 +58,7 @@ class Finished:
     timed_out: bool
 
 
-def run(  # noqa: PLR0913
+def run(
     sandbox: Sandbox,
     spec: ProcessSpec,
     timeout: float,

@@ -2,6 +2,7 @@
 
 import ctypes
 import importlib
+import io
 import json
 import os
 import random
@@ -9,6 +10,8 @@ import resource
 import signal
 import sys
 import traceback
+from collections.abc import Callable, Iterator
+from typing import Any, NoReturn, cast
 
 import bytecode
 
@@ -17,7 +20,7 @@ READ_BYTES = 262_144
 _PR_SET_DUMPABLE = 4
 
 
-def become(spec, descriptors, bot_filter):
+def become(spec: dict[str, Any], descriptors: list[int], bot_filter: Callable[[], None] | None) -> NoReturn:
     """Turn this freshly forked child into the process that `spec` asks for; never returns.
 
     The first byte on the protocol descriptor is ours: the far side takes this process's identity from the kernel
@@ -49,7 +52,7 @@ def become(spec, descriptors, bot_filter):
         os._exit(status & 0xFF)
 
 
-def _take_descriptors(descriptors, exec_):
+def _take_descriptors(descriptors: list[int], exec_: bool) -> None:
     protocol, stderr = descriptors
     os.dup2(stderr, 2)
     os.dup2(protocol, PROTOCOL)
@@ -59,7 +62,7 @@ def _take_descriptors(descriptors, exec_):
     os.closerange(PROTOCOL + 1, 1024)
 
 
-def _offer_to_memory_killer():
+def _offer_to_memory_killer() -> None:
     """Let the kernel, where memory runs out, kill what an agent started and not the first process."""
     prctl = ctypes.CDLL(None).prctl
     prctl.argtypes = [ctypes.c_int] + [ctypes.c_ulong] * 4
@@ -68,8 +71,8 @@ def _offer_to_memory_killer():
         file.write("1000")
 
 
-def _limit(spec):
-    def cap(what, soft, hard=None):
+def _limit(spec: dict[str, Any]) -> None:
+    def cap(what: int, soft: int, hard: int | None = None) -> None:
         ceiling = resource.getrlimit(what)[1]
         wanted = soft if ceiling == resource.RLIM_INFINITY else min(soft, ceiling)
         resource.setrlimit(what, (wanted, wanted if hard is None else hard))
@@ -83,18 +86,18 @@ def _limit(spec):
         cap(resource.RLIMIT_CPU, spec["cpu_seconds"], spec["cpu_seconds"] + 1)
 
 
-def _exec(spec):
+def _exec(spec: dict[str, Any]) -> NoReturn:
     os.set_inheritable(PROTOCOL, False)
     for number in (signal.SIGPIPE, signal.SIGXFSZ):  # ignored by Python; a program expects them as the system has them
         signal.signal(number, signal.SIG_DFL)
     environment = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8", "ARENA_SEED": str(spec["seed"])}
-    os.execvpe(spec["argv"][0], spec["argv"], environment | spec["environment"])
+    os.execvpe(spec["argv"][0], spec["argv"], environment | spec["environment"])  # noqa: S606  no shell is the point
 
 
-def _host(spec):
+def _host(spec: dict[str, Any]) -> None:
     os.environ["ARENA_SEED"] = str(spec["seed"])
     random.seed(spec["seed"])
-    sys.stdout.reconfigure(line_buffering=True)
+    cast("io.TextIOWrapper", sys.stdout).reconfigure(line_buffering=True)
     sys.path.insert(0, spec["cwd"])
     bytecode.install(spec["bytecode"])
     module, _, name = spec["entry"].partition(":")
@@ -105,15 +108,15 @@ def _host(spec):
         _serve(_player(target))
 
 
-def _player(target):
+def _player(target: Any) -> Callable[[Any], Any]:
     """The function that answers one observation: `target` itself, or the `move` of a new object of it."""
     if not isinstance(target, type):
-        return target
+        return cast("Callable[[Any], Any]", target)
     bot = target()
-    return bot.move if hasattr(bot, "move") else bot
+    return cast("Callable[[Any], Any]", bot.move if hasattr(bot, "move") else bot)
 
 
-def _lines():
+def _lines() -> Iterator[bytes]:
     pending = b""
     while True:
         data = os.read(PROTOCOL, READ_BYTES)
@@ -125,7 +128,7 @@ def _lines():
             pending = b""
 
 
-def _write(data):
+def _write(data: bytes) -> None:
     while data:
         data = data[os.write(PROTOCOL, data) :]
 
@@ -135,17 +138,18 @@ _decode = json.JSONDecoder().decode
 _encode = json.JSONEncoder().encode
 
 
-def _serve(player):
+def _serve(player: Callable[[Any], Any]) -> None:
     for line in _lines():
         _write(_encode(player(_decode(line.decode()))).encode() + b"\n")
 
 
-def _serve_kept(target):
+def _serve_kept(target: Any) -> None:
     """Many matches at once: a line is [[match, observation], ...], answered by [[match, reply], ...].
 
-    A match id seen for the first time gets a bot object of its own, kept until its observation is null; `random` is one stream for the whole batch.
+    A match id seen for the first time gets a bot object of its own, kept until its observation is null; `random` is one
+    stream for the whole batch.
     """
-    players = {}
+    players: dict[int, Callable[[Any], Any]] = {}
     for line in _lines():
         answers = []
         for match, observation in _decode(line.decode()):

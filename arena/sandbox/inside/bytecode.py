@@ -4,21 +4,25 @@ A child compiles and hands back bytes; the first process keeps them unread, and 
 process. So no match pays for compiling, and nothing of the bot's is ever parsed or run in the first process.
 """
 
-import importlib.machinery
-import importlib.util
 import marshal
 import os
 import resource
 import signal
 import sys
 import time
+from collections.abc import Callable
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+from typing import Any, NoReturn
+
+Modules = dict[str, tuple[str, bool, bytes]]  # name: (path, whether it is a package, marshalled code)
 
 # Small enough for the first process to hold beside a bot, and done before anybody out there loses patience.
 MAX_FILES, MAX_SOURCE, MAX_BYTES = 2_000, 2_000_000, 8_000_000
 CPU_SECONDS, WALL_SECONDS, MEMORY = 2, 5.0, 1 << 28
 
 
-def collect(folder, bot_filter):
+def collect(folder: str, bot_filter: Callable[[], None] | None) -> bytes:
     """Bytes for `install`: the compiled modules of `folder`, or b"" where compiling went wrong in any way."""
     read_end, write_end = os.pipe()
     pid = os.fork()
@@ -42,7 +46,7 @@ def collect(folder, bot_filter):
     return bytes(data) if status == 0 else b""
 
 
-def _compile_and_exit(folder, write_end, bot_filter):
+def _compile_and_exit(folder: str, write_end: int, bot_filter: Callable[[], None] | None) -> NoReturn:
     status = 1
     try:
         os.closerange(3, write_end)
@@ -60,8 +64,8 @@ def _compile_and_exit(folder, write_end, bot_filter):
         os._exit(status)
 
 
-def _modules(folder):
-    modules = {}
+def _modules(folder: str) -> Modules:
+    modules: Modules = {}
     for parent, folders, names in os.walk(folder):
         folders[:] = [name for name in folders if name.isidentifier()]
         for name in names:
@@ -85,30 +89,31 @@ def _modules(folder):
 class Compiled:
     """Finds and loads what was compiled."""
 
-    def __init__(self, modules):
+    def __init__(self, modules: Modules) -> None:
         self.modules = modules
 
-    def find_spec(self, name, path=None, target=None):
+    def find_spec(self, name: str, *_where: object) -> ModuleSpec | None:
         """Where a module is, for the import system; None leaves it to others."""
         found = self.modules.get(name)
         if found is None:
             return None
         location, package, _ = found
-        spec = importlib.machinery.ModuleSpec(name, self, origin=location, is_package=package)
+        loader: Any = self
+        spec = ModuleSpec(name, loader, origin=location, is_package=package)
         spec.has_location = True
         if package:
             spec.submodule_search_locations = [os.path.dirname(location)]
         return spec
 
-    def create_module(self, spec):
+    def create_module(self, spec: ModuleSpec) -> None:
         """A plain module will do."""
 
-    def exec_module(self, module):
+    def exec_module(self, module: ModuleType) -> None:
         """Run the module's code."""
         exec(marshal.loads(self.modules[module.__name__][2]), module.__dict__)
 
 
-def install(data):
+def install(data: bytes) -> None:
     """In a bot's process: import from `data` before looking for files."""
     if data:
         sys.meta_path.insert(-1, Compiled(marshal.loads(data)))

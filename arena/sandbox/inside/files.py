@@ -7,10 +7,12 @@ runs while these functions do, so what they look at holds still.
 import os
 import stat
 import struct
+from typing import BinaryIO
 
 HEADER = struct.Struct(">BHQ")
 END, FILE, EXECUTABLE, SYMLINK = 0, 1, 2, 3
 MAX_DEPTH = 64
+Entry = tuple[bytes, int, int, tuple[int, int, int]]  # path, kind, size, what changes when the file does
 _LEFT_OUT = {b".git", b"__pycache__"}
 
 
@@ -18,21 +20,21 @@ class Unsaveable(Exception):
     """The work folder is beyond its limits; the text says how."""
 
 
-def _read(stream, count):
+def _read(stream: BinaryIO, count: int) -> bytes:
     data = stream.read(count)
     if len(data) != count:
         raise EOFError("the stream of files ended early")
     return data
 
 
-def load(stream, root):
+def load(stream: BinaryIO, root: str) -> None:
     """Write the entries of `stream` below `root`, replacing what is there under their names."""
-    root = os.fsencode(root)
+    top = os.fsencode(root)
     while True:
         kind, path_length, size = HEADER.unpack(_read(stream, HEADER.size))
         if kind == END:
             return
-        path = os.path.join(root, _read(stream, path_length))
+        path = os.path.join(top, _read(stream, path_length))
         os.makedirs(os.path.dirname(path), exist_ok=True)
         if os.path.isdir(path) and not os.path.islink(path):
             remove_folder(path)
@@ -49,7 +51,7 @@ def load(stream, root):
         os.chmod(path, 0o755 if kind == EXECUTABLE else 0o644)
 
 
-def remove_folder(path):
+def remove_folder(path: bytes) -> None:
     """Remove a folder however deep it is: folders in it are moved up beside it first, so no path gets long."""
     pending, moved = [path], 0
     while pending:
@@ -69,12 +71,14 @@ def remove_folder(path):
         os.rmdir(folder)
 
 
-def scan(root, max_files, max_bytes):
+def scan(root: str, max_files: int, max_bytes: int) -> tuple[list[Entry], list[bytes]]:
     """Entries below `root` as (path, kind, size, stat signature), sorted; and what was left out, named.
 
     `.git` and `__pycache__` are left out at any depth, and so is what is no file, link or folder. Raises Unsaveable.
     """
-    entries, skipped, total, stack = [], [], 0, [(os.fsencode(root), b"", 0)]
+    entries: list[Entry] = []
+    skipped: list[bytes] = []
+    total, stack = 0, [(os.fsencode(root), b"", 0)]
     while stack:
         folder, prefix, depth = stack.pop()
         if depth > MAX_DEPTH:
@@ -104,7 +108,7 @@ def scan(root, max_files, max_bytes):
     return sorted(entries), sorted(skipped)
 
 
-def _kind(mode):
+def _kind(mode: int) -> int | None:
     if stat.S_ISLNK(mode):
         return SYMLINK
     if stat.S_ISREG(mode):
@@ -112,18 +116,18 @@ def _kind(mode):
     return None
 
 
-def save(entries, root, stream):
+def save(entries: list[Entry], root: str, stream: BinaryIO) -> None:
     """Write `entries` of `scan` with their content to `stream`, and the end mark."""
-    root = os.fsencode(root)
+    top = os.fsencode(root)
     for path, kind, size, _ in entries:
-        full = os.path.join(root, path)
+        full = os.path.join(top, path)
         data = os.readlink(full) if kind == SYMLINK else _content(full, size)
         stream.write(HEADER.pack(kind, len(path), len(data)) + path)
         stream.write(data)
     stream.write(HEADER.pack(END, 0, 0))
 
 
-def _content(path, size):
+def _content(path: bytes, size: int) -> bytes:
     mode = os.stat(path).st_mode
     if not mode & 0o400:  # only then: a change of mode is a change in the eyes of the next `scan`
         os.chmod(path, mode | 0o400)

@@ -1,35 +1,39 @@
 """The first process of every sandbox: starts bots and commands on request, ends them, says how they ended.
 
-Usage: host.py SOCKET PURPOSE [guest] [inodes=COUNT:FOLDER].... Standard library only. As process 1 of its own process space it can't be
-killed or stopped from inside, and `kill(-1)` ends everything else. As a guest (no process space of its own, trusted
-code only) it ends the process group it started. It is not dumpable, so what runs beside it can't read or trace it.
+Usage: host.py SOCKET PURPOSE [guest] [inodes=COUNT:FOLDER].... Standard library only. As process 1 of its own process
+space it can't be killed or stopped from inside, and `kill(-1)` ends everything else. As a guest (no process space of
+its own, trusted code only) it ends the process group it started. It is not dumpable, so what runs beside it can't read
+or trace it.
 """
 
 import array
+import contextlib
 import ctypes
 import json
 import os
+import resource
 import signal
 import socket
 import struct
 import sys
 import time
+from collections.abc import Callable, Mapping
+from typing import Any
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-import bots  # noqa: E402
-import bytecode  # noqa: E402
-import files  # noqa: E402
-import seccomp  # noqa: E402
+import bots
+import bytecode
+import files
+import seccomp
 
 sys.path.pop(0)
 
-import collections  # noqa: E402, F401  warm for the bots that fork from here
-import copy  # noqa: E402, F401
-import functools  # noqa: E402, F401
-import heapq  # noqa: E402, F401
-import itertools  # noqa: E402, F401
-import math  # noqa: E402, F401
-import typing  # noqa: E402, F401
+import collections  # noqa: F401  warm for the bots that fork from here, as are the next ones
+import copy  # noqa: F401
+import functools  # noqa: F401
+import heapq  # noqa: F401
+import itertools  # noqa: F401
+import math  # noqa: F401
 
 MESSAGE_BYTES = 262_144  # a command of the greatest length that a program may be given fits in
 _PR_SET_DUMPABLE, _PR_SET_CHILD_SUBREAPER, _PR_CAP_AMBIENT, _CLEAR_ALL = 4, 36, 47, 4
@@ -40,15 +44,18 @@ _REMOUNT = 32 | 2 | 4  # MS_REMOUNT, MS_NOSUID, MS_NODEV
 class Host:
     """Serves one control connection until it closes."""
 
-    def __init__(self, path, purpose, guest):
+    def __init__(self, path: str, purpose: str, guest: bool) -> None:
         self.purpose, self.guest = purpose, guest
-        self.child = self.status = self.usage = self.signature = None
-        self.bot_filter = None
-        self.bytecode = {}  # folder of a bot: its compiled modules
+        self.child: int | None = None
+        self.status: int | None = None
+        self.usage: resource.struct_rusage | None = None
+        self.signature: list[Any] | None = None
+        self.bot_filter: Callable[[], None] | None = None
+        self.bytecode: dict[str, bytes] = {}  # folder of a bot: its compiled modules
         self.control = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.control.connect(path)
 
-    def serve(self):
+    def serve(self) -> None:
         """Greet, then answer requests; the end of the connection ends the sandbox."""
         self.send(self.confine())
         while True:
@@ -64,7 +71,7 @@ class Host:
                 self.send(reply)
         self.kill()
 
-    def confine(self):
+    def confine(self) -> dict[str, Any]:
         """Shut the doors that this side can shut, and report what is seen of the rest."""
         signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGCHLD])
         signal.signal(signal.SIGINT, signal.SIG_DFL)  # which the first process is immune to, unlike Python's own
@@ -89,10 +96,12 @@ class Host:
             "python": sys.version.split()[0],
         }
 
-    def send(self, message):
+    def send(self, message: Mapping[str, Any]) -> None:
+        """One control message."""
         self.control.send(json.dumps(message).encode())
 
-    def receive(self):
+    def receive(self) -> tuple[dict[str, Any] | None, list[int]]:
+        """The next request, None at the end of the connection, and the descriptors that came with it."""
         data, ancillary, _, _ = self.control.recvmsg(MESSAGE_BYTES, socket.CMSG_SPACE(2 * array.array("i").itemsize))
         descriptors = array.array("i")
         for level, kind, payload in ancillary:
@@ -100,7 +109,7 @@ class Host:
                 descriptors.frombytes(payload[: len(payload) - len(payload) % descriptors.itemsize])
         return (json.loads(data) if data else None), list(descriptors)
 
-    def do_start(self, request, descriptors):
+    def do_start(self, request: dict[str, Any], descriptors: list[int]) -> None:
         """Fork; the child becomes what `request` describes. No answer: the child itself says it is there."""
         request["confined"] = not self.guest
         bot_filter = None if request["fork"] else self.bot_filter
@@ -112,7 +121,7 @@ class Host:
         if self.child == 0:
             bots.become(request, descriptors, bot_filter)
 
-    def do_end(self, _request, _descriptors):
+    def do_end(self, _request: dict[str, Any], _descriptors: list[int]) -> dict[str, Any]:
         """Kill all that runs, and say how the started process ended (status None: it was still running)."""
         self.reap()
         status = self.status
@@ -123,7 +132,7 @@ class Host:
         self.child = None
         return reply
 
-    def do_wait(self, request, descriptors):
+    def do_wait(self, request: dict[str, Any], descriptors: list[int]) -> dict[str, Any]:
         """Wait for the started process to end by itself; then kill what it left behind."""
         deadline = time.monotonic() + request["seconds"]
         self.reap()
@@ -133,7 +142,7 @@ class Host:
         ended = self.status is not None
         return {"ended": ended, **self.do_end(request, descriptors)}
 
-    def do_load(self, request, descriptors):
+    def do_load(self, request: dict[str, Any], descriptors: list[int]) -> dict[str, Any]:
         """Take files from the attached stream into a folder."""
         with os.fdopen(os.dup(descriptors[0]), "rb") as stream:
             try:
@@ -143,7 +152,7 @@ class Host:
         self.signature = None
         return {"error": None}
 
-    def do_save(self, request, descriptors):
+    def do_save(self, request: dict[str, Any], descriptors: list[int]) -> dict[str, Any]:
         """Give the files of a folder to the attached stream, unless nothing changed since the last time."""
         root = request["root"]
         try:
@@ -158,7 +167,7 @@ class Host:
             self.signature = entries
         return {"same": False, "error": None, "skipped": [os.fsdecode(path) for path in skipped[:20]]}
 
-    def reap(self):
+    def reap(self) -> None:
         """Collect every child that has ended, orphans too."""
         while True:
             try:
@@ -169,46 +178,44 @@ class Host:
                 return
             self._note(pid, status, usage)
 
-    def kill(self):
+    def kill(self) -> None:
         """End everything but this process and wait until it is gone."""
         if self.guest:
             if self.child is not None:
-                self._kill_group()
+                self._kill_group(self.child)
             return
         while True:
-            try:
+            with contextlib.suppress(ProcessLookupError):
                 os.kill(-1, signal.SIGKILL)
-            except ProcessLookupError:
-                pass
             try:
                 self._note(*os.wait4(-1, 0))
             except ChildProcessError:
                 return
 
-    def _kill_group(self):
+    def _kill_group(self, child: int) -> None:
         try:
-            os.killpg(self.child, signal.SIGKILL)
+            os.killpg(child, signal.SIGKILL)
         except (ProcessLookupError, PermissionError):
             if self.status is None:
-                os.kill(self.child, signal.SIGKILL)
+                os.kill(child, signal.SIGKILL)
         if self.usage is None:
-            self._note(*os.wait4(self.child, 0))
+            self._note(*os.wait4(child, 0))
         self.reap()
 
-    def _note(self, pid, status, usage):
+    def _note(self, pid: int, status: int, usage: resource.struct_rusage) -> None:
         if pid == self.child:
             self.usage = usage
             self.status = os.waitstatus_to_exitcode(status)
 
 
-def bound_inodes(folder, count):
+def bound_inodes(folder: str, count: int) -> None:
     """Let no more than `count` files be on the file system at `folder`; needs CAP_SYS_ADMIN. Raises OSError."""
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.mount(b"tmpfs", folder.encode(), b"tmpfs", _REMOUNT, b"nr_inodes=%d" % count):
         raise OSError(ctypes.get_errno(), f"the number of files in {folder} can't be bounded")
 
 
-def drop_capabilities(prctl):
+def drop_capabilities(prctl: Callable[..., int]) -> None:
     """Give up every capability this process has, for itself and all it will start. Raises OSError."""
     libc = ctypes.CDLL(None, use_errno=True)
     header, none = struct.pack("Ii", _CAPABILITY_VERSION, 0), bytes(24)

@@ -1,11 +1,12 @@
 """A seccomp filter without libseccomp: classic BPF through prctl. Standard library only; runs inside sandboxes.
 
-Numbers are those of the kernel's syscall tables; an architecture without a table here gets no filter and `install` raises.
+Numbers are those of the kernel's tables. On an architecture without a table here `prepare` raises.
 """
 
 import ctypes
 import platform
 import struct
+from collections.abc import Callable
 
 _ARCHITECTURES = {"x86_64": (0xC000003E, 0), "aarch64": (0xC00000B7, 1)}
 
@@ -104,25 +105,25 @@ _LOAD, _JEQ, _JGE, _JSET, _RET = 0x20, 0x15, 0x35, 0x45, 0x06
 _PR_SET_NO_NEW_PRIVS, _PR_SET_SECCOMP, _MODE_FILTER = 38, 22, 2
 
 
-def _instruction(code, k, jump_true=0, jump_false=0):
+def _instruction(code: int, k: int, jump_true: int = 0, jump_false: int = 0) -> bytes:
     return struct.pack("HBBI", code, jump_true, jump_false, k)
 
 
-def _deny(number, errno=_EPERM):
+def _deny(number: int, errno: int = _EPERM) -> list[bytes]:
     return [_instruction(_JEQ, number, 0, 1), _instruction(_RET, _ERRNO | errno)]
 
 
-def _guarded(number, tests):
+def _guarded(number: int, tests: list[bytes]) -> list[bytes]:
     """`tests`, which may return, only for system call `number`; then the number is in the accumulator again."""
     body = [*tests, _instruction(_LOAD, 0)]
     return [_instruction(_JEQ, number, 0, len(body)), *body]
 
 
-def _argument(index):
+def _argument(index: int) -> bytes:
     return _instruction(_LOAD, 16 + 8 * index)
 
 
-def _program(bot):
+def _program(bot: bool) -> bytes:
     audit, column = _ARCHITECTURES[platform.machine()]
     program = [
         _instruction(_LOAD, 4),
@@ -132,8 +133,9 @@ def _program(bot):
     ]
     program += [_instruction(_JGE, 0x40000000, 0, 1), _instruction(_RET, _ERRNO | _ENOSYS)]  # the x32 table
     for name, numbers in _NUMBERS.items():
-        if numbers[column] is not None and (bot or name not in _BOT_ONLY):
-            program += _deny(numbers[column])
+        number = numbers[column]
+        if number is not None and (bot or name not in _BOT_ONLY):
+            program += _deny(number)
     program += _deny(_CLONE3[column], _ENOSYS)  # its flags are behind a pointer; libc falls back to clone
     refuse = _instruction(_RET, _ERRNO | _EPERM)
     if bot:
@@ -152,7 +154,7 @@ def _program(bot):
     return b"".join([*program, _instruction(_RET, _ALLOW)])
 
 
-def prepare(bot):
+def prepare(bot: bool) -> Callable[[], None]:
     """A function that installs the filter for the calling process and all it will start; it can't be taken off.
 
     Everything is built here, so that the function itself is two system calls. It raises OSError.
@@ -164,7 +166,7 @@ def prepare(bot):
     prctl = ctypes.CDLL(None, use_errno=True).prctl
     prctl.argtypes = [ctypes.c_int] + [ctypes.c_ulong] * 4
 
-    def install(kept=buffer):
+    def install(kept: object = buffer) -> None:
         del kept  # named to keep the program alive
         if prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0):
             raise OSError(ctypes.get_errno(), "the kernel refused no_new_privs")
