@@ -86,7 +86,7 @@ def test_killed_from_outside(backend: Backend, happened: Happened) -> None:
 def test_killed_from_outside_while_kept(backend: Backend, happened: Happened) -> None:
     needs_root(backend)
     slow = code(
-        {**PYTHON, "main.py": "import time, honest\ndef move(s):\n    time.sleep(0.01)\n    return honest.move(s)\n"}
+        {**PYTHON, "main.py": "import time, honest\ndef move(s):\n    time.sleep(0.002)\n    return honest.move(s)\n"}
     )
     watched = Watched(backend)
     matches = referee.play(registry.game("battlesnake"), replace(batch(), codes=(slow, slow), hosting="kept"), watched)  # type: ignore[arg-type]
