@@ -31,7 +31,7 @@ class Bounded:
             data = data[room:]
         self._tail += data
         if len(self._tail) > 2 * self._half:
-            del self._tail[: -self._half]
+            del self._tail[: len(self._tail) - self._half]
 
     @property
     def omitted(self) -> int:
@@ -43,7 +43,7 @@ class Bounded:
         if not self.omitted:
             return bytes(self._head + self._tail)
         note = f"\n[... {self.omitted} bytes left out ...]\n".encode()
-        return bytes(self._head) + note + bytes(self._tail[-self._half :])
+        return bytes(self._head) + note + bytes(self._tail[len(self._tail) - self._half :])
 
 
 @dataclass(frozen=True, slots=True)
