@@ -22,7 +22,7 @@ from arena.sandbox.base import Exit, ProcessSpec, Sandbox
 from arena.sandbox.place import work_directory
 from arena.seat import MAX_DETAIL, MAX_NESTING, BotFault, Seat, explain, parse_reply
 from arena.types import Fault, Limits
-from tests.arena.parts import LIMITS, backend, code, hosted, open_with, until
+from tests.arena.parts import LIMITS, backend, code, hosted, open_with
 
 RAW = "import os, time\ndef raw(text):\n    os.write(3, text)\n"
 
