@@ -1,8 +1,7 @@
 """The error vocabulary, the one boundary that catches broadly, and the table of outcomes."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
+from types import TracebackType
 
 
 class ArenaError(Exception):
@@ -74,12 +73,22 @@ def exit_code(error: ArenaError) -> int:
     return next((OUTCOMES[kind].exit_code for kind in type(error).__mro__ if kind in OUTCOMES), 1)
 
 
-@contextmanager
-def boundary(error: type[ArenaError], what: str) -> Iterator[None]:
-    """Turn whatever escapes foreign code into `error`; ArenaErrors pass unchanged."""
-    try:
-        yield
-    except ArenaError:
-        raise
-    except Exception as cause:  # the one broad catch: foreign code may raise anything
-        raise error(f"{what}: {type(cause).__name__}: {cause}") from cause
+class boundary:  # noqa: N801  reads as the statement that it is; a class, because the hot path enters it every turn
+    """Turn whatever escapes foreign code into `error`; ArenaErrors pass unchanged.
+
+    The one place that catches broadly: foreign code may raise anything.
+    """
+
+    __slots__ = ("_error", "_what")
+
+    def __init__(self, error: type[ArenaError], what: str) -> None:
+        self._error, self._what = error, what
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(
+        self, kind: type[BaseException] | None, cause: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if isinstance(cause, Exception) and not isinstance(cause, ArenaError):
+            raise self._error(f"{self._what}: {type(cause).__name__}: {cause}") from cause

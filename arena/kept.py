@@ -93,7 +93,8 @@ def _play_group(games: list[_Game], team: Sequence[Seat], batch: Batch) -> None:
     active = [each for each in games if not each.table.done]
     over: list[int] = []
     while active:
-        asked = [_ask(player, seat, active, over, batch) for player, seat in enumerate(team)]
+        moving = [(each, each.table.engine.to_move()) for each in active]
+        asked = [_ask(player, seat, moving, over, batch) for player, seat in enumerate(team)]
         replies: dict[int, dict[int, dict[str, Any]]] = {each.id: {} for each in active}
         for seat, wanted in zip(team, asked, strict=True):
             for (number, position), reply in zip(wanted, _hear(seat, wanted, batch), strict=True):
@@ -104,12 +105,17 @@ def _play_group(games: list[_Game], team: Sequence[Seat], batch: Batch) -> None:
         active = [each for each in active if not each.table.done]
 
 
-def _ask(player: int, seat: Seat, active: Sequence[_Game], over: Sequence[int], batch: Batch) -> list[tuple[int, int]]:
-    """Send `player` its states of all `active` games; which (game, seat) were asked. Ids in `over` are done with."""
+def _ask(
+    player: int, seat: Seat, moving: Sequence[tuple[_Game, Sequence[int]]], over: Sequence[int], batch: Batch
+) -> list[tuple[int, int]]:
+    """Send `player` its states of the games in which it is `moving`; which (game, seat) were asked.
+
+    Ids in `over` are done with.
+    """
     wanted, parts = [], [f"[{number},null]" for number in over]
-    for each in active:
+    for each, movers in moving:
         position = each.order.index(player)
-        if position in each.table.engine.to_move():
+        if position in movers:
             wanted.append((each.id, position))
             parts.append(f"[{each.id},{each.table.engine.observe(position)}]")
     if wanted:
