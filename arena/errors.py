@@ -73,7 +73,7 @@ def exit_code(error: ArenaError) -> int:
     return next((OUTCOMES[kind].exit_code for kind in type(error).__mro__ if kind in OUTCOMES), 1)
 
 
-class boundary:  # noqa: N801  reads as the statement that it is; a class, because the hot path enters it every turn
+class boundary:  # a class, because the hot path enters it every turn
     """Turn whatever escapes foreign code into `error`; ArenaErrors pass unchanged.
 
     The one place that catches broadly: foreign code may raise anything.
