@@ -63,8 +63,8 @@ PROCESSES = (
         "thread bomb that spins",
         "import threading\ndef spin():\n    while True: pass\n"
         + _do("for _ in range(8): threading.Thread(target=spin, daemon=True).start()", "time.sleep(60)"),
-        ("move_timeout",),
-        "CPU time",
+        ("move_timeout", "crash"),
+        "CPU time|can't start new thread",
     ),
     Attack("SIGSTOP to itself", _do("os.kill(os.getpid(), signal.SIGSTOP)"), ("silence",)),
     Attack(
