@@ -3,11 +3,13 @@
 import ctypes
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
@@ -68,7 +70,7 @@ def docker() -> str:
 
 def make_place(sandbox: str) -> Iterator[Place]:
     """A place; when the test is over, nothing of its runs may be left on this machine."""
-    before = descendants(os.getpid()).keys()
+    before = set(descendants(os.getpid()))
     path = Path(tempfile.mkdtemp(prefix="arena-test-"))
     place = Place(path, sandbox)
     yield place
@@ -81,12 +83,21 @@ def make_place(sandbox: str) -> Iterator[Place]:
     shutil.rmtree(path)
 
 
-def _left(place: Place, before: "set[int] | object") -> list[str]:
-    processes = {pid: line for pid, (_, line) in descendants(os.getpid()).items() if pid not in before}  # type: ignore[operator]
+def _left(place: Place, before: Set[int]) -> list[str]:
+    if place.sandbox == "process":
+        _end(before)
+    processes = {pid: line for pid, (_, line) in descendants(os.getpid()).items() if pid not in before}
     groups = [group.name for group, mark in cgroup.marked() if gone({**mark, "boot": mark.get("boot", _boot())})]
     # Who is killed before it has marked its folder leaves an empty one, which the reaper leaves alone for an hour.
     folders = [path for path in place.temporary.iterdir() if any(held.stat().st_size for held in path.iterdir())]
     return [*map(str, processes.items()), *map(str, folders), *groups]
+
+
+def _end(before: Set[int]) -> None:
+    """Where nothing is isolated nothing dies with its sandbox either: what ran when the run was killed runs on."""
+    for pid in descendants(os.getpid()).keys() - before:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
 
 
 def _boot() -> str:

@@ -271,7 +271,9 @@ def test_match_plays_now(place: Place) -> None:
         (("legal", "legal", "-n", "2", "--set", "wdth=7"), 2, "game_config.wdth"),
     ):
         assert text in place.arena("match", *arguments, *options, code=code).stderr
-    assert "no game is called 'go'" in place.arena("match", "legal", "legal", "--game", "go", code=2).stderr
+    assert (
+        "no game is called 'go'" in place.arena("match", "legal", "legal", "--trusted", "--game", "go", code=2).stderr
+    )
 
 
 def test_games_and_agents_are_listed(place: Place) -> None:

@@ -446,6 +446,12 @@ def test_an_invalid_submission_forfeits_and_its_agent_is_told_why(told: Path, na
     assert brief["last_result"].startswith("Round 0 ended")
 
 
+@pytest.mark.parametrize(("name", "line"), [("syntax", 2), ("raises", 3)])
+@pytest.mark.xfail(reason="the reason of a crash is the last line of the log, without file and line", strict=True)
+def test_the_reason_of_an_invalid_submission_names_file_and_line(told: Path, name: str, line: int) -> None:
+    assert re.search(rf"main\.py\W+line {line}\b", Record.read(told).round(0).submissions[name].reason)
+
+
 def test_a_bot_that_prints_plays_and_is_told_of_no_fault(told: Path) -> None:
     record = Record.read(told)
     assert record.round(0).submissions["prints"].valid
