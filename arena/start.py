@@ -59,7 +59,15 @@ def loaded_again(record: Record, path: Path | None, overrides: Sequence[str]) ->
     if path or overrides:
         given = config_module.parse(source, str(path or record.path / "config.yaml"), overrides, base)
         record.require_config(given.model_dump(mode="json"))
+    _require_version(record)
     return Loaded(TournamentConfig.model_validate(record.config), record.config_source, base)
+
+
+def _require_version(record: Record) -> None:
+    """The second half of a run must be of the same game as the first."""
+    then, now_ = record.lock.game_version, registry.game_class(record.lock.game).version
+    if then != now_:
+        raise ConfigError(f"{record.path} was begun on {record.lock.game} {then}; this is {now_}: start a new run")
 
 
 def _base(record: Record) -> Path:
