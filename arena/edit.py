@@ -1,6 +1,7 @@
 """One player's edit phase: open its sandbox, let its agent work, commit every step that changed the codebase."""
 
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -122,13 +123,10 @@ def edit(job: EditJob, backend: Backend, journal: Journal) -> EditResult:
 
     Raises SandboxError after MAX_ATTEMPTS, ModelError as the agent raised it.
     """
-    for attempt in range(1, MAX_ATTEMPTS + 1):
-        try:
+    for _ in range(MAX_ATTEMPTS - 1):
+        with suppress(SandboxError):
             return _attempt(job, backend, journal)
-        except SandboxError:
-            if attempt == MAX_ATTEMPTS:
-                raise
-    raise AssertionError("unreachable")
+    return _attempt(job, backend, journal)
 
 
 def _attempt(job: EditJob, backend: Backend, journal: Journal) -> EditResult:

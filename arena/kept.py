@@ -6,8 +6,9 @@ processes, so that a fault is always found in the match it belongs to. The unit 
 batch.
 """
 
+import json
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import Any
@@ -93,7 +94,7 @@ def _play_group(games: list[_Game], team: Sequence[Seat], batch: Batch) -> None:
     active = [each for each in games if not each.table.done]
     over: list[int] = []
     while active:
-        moving = [(each, each.table.engine.to_move()) for each in active]
+        moving = [(each, each.table.questions()) for each in active]
         asked = [_ask(player, seat, moving, over, batch) for player, seat in enumerate(team)]
         replies: dict[int, dict[int, dict[str, Any]]] = {each.id: {} for each in active}
         for seat, wanted in zip(team, asked, strict=True):
@@ -106,18 +107,18 @@ def _play_group(games: list[_Game], team: Sequence[Seat], batch: Batch) -> None:
 
 
 def _ask(
-    player: int, seat: Seat, moving: Sequence[tuple[_Game, Sequence[int]]], over: Sequence[int], batch: Batch
+    player: int, seat: Seat, moving: Sequence[tuple[_Game, Mapping[int, str]]], over: Sequence[int], batch: Batch
 ) -> list[tuple[int, int]]:
     """Send `player` its states of the games in which it is `moving`; which (game, seat) were asked.
 
     Ids in `over` are done with.
     """
     wanted, parts = [], [f"[{number},null]" for number in over]
-    for each, movers in moving:
+    for each, questions in moving:
         position = each.order.index(player)
-        if position in movers:
+        if position in questions:
             wanted.append((each.id, position))
-            parts.append(f"[{each.id},{each.table.engine.observe(position)}]")
+            parts.append(f"[{each.id},{questions[position]}]")
     if wanted:
         seat.allow(len(wanted) * batch.limits.move_seconds + (0 if seat.answered else batch.limits.start_seconds))
         seat.ask(f"[{','.join(parts)}]\n".encode())
@@ -135,6 +136,9 @@ def _hear(seat: Seat, wanted: Sequence[tuple[int, int]], batch: Batch) -> list[d
         raise BotFault("not_json", f"{type(error).__name__}: {error}") from error
     if numbers != [number for number, _ in wanted] or not all(isinstance(reply, dict) for reply in replies):
         raise BotFault("not_json", "answers do not fit the questions")
+    most = batch.limits.reply_bytes
+    if len(line) > most and any(len(json.dumps(reply)) >= most for reply in replies):
+        raise BotFault("oversize", f"a reply of more than {most} bytes")
     return replies
 
 

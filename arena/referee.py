@@ -227,29 +227,38 @@ class Table:
 
     def __init__(self, engine: Engine, game: str) -> None:
         self.engine, self._game = engine, game
+        self._engine_at_work = boundary(GameError, f"{game}: the engine failed")
         self.moves: list[dict[int, Mapping[str, Any]]] = []
         self.fallen: list[tuple[int, int]] = []  # (turn, seat)
         self.faults: list[Fault] = []
+        with self._engine_at_work:
+            self._over = engine.done
 
     @property
     def done(self) -> bool:
         """Whether the engine has decided. Raises GameError when a match never ends."""
         if len(self.moves) > MAX_TURNS:
             raise GameError(f"{self._game}: a match went on for more than {MAX_TURNS} turns")
-        return self.engine.done
+        return self._over
+
+    def questions(self) -> dict[int, str]:
+        """What every seat that is to move sees. Raises GameError."""
+        engine = self.engine
+        with self._engine_at_work:
+            return {seat: engine.observe(seat) for seat in engine.to_move()}
 
     def turn(self, seats: Mapping[int, Seat]) -> None:
         """Ask every seat that is to move, then hear every one: no bot waits for another."""
-        engine, turn = self.engine, len(self.moves)
-        movers = [number for number in engine.to_move() if number in seats]
+        turn = len(self.moves)
+        questions = {seat: question for seat, question in self.questions().items() if seat in seats}
         faults: dict[int, BotFault] = {}
         replies: dict[int, Mapping[str, Any]] = {}
-        for seat in movers:
+        for seat, question in questions.items():
             try:
-                seats[seat].ask(engine.observe(seat).encode() + b"\n")
+                seats[seat].ask(question.encode() + b"\n")
             except BotFault as fault:
                 faults[seat] = fault
-        for seat in movers:
+        for seat in questions:
             if seat not in faults:
                 try:
                     replies[seat] = seats[seat].answer()
@@ -261,7 +270,7 @@ class Table:
     def play(self, replies: Mapping[int, Mapping[str, Any]]) -> None:
         """Apply the replies; seats that answered illegally, or whose fault of this turn is noted, fall out."""
         engine, turn = self.engine, len(self.moves)
-        with boundary(GameError, f"{self._game}: the engine failed in turn {turn}"):
+        with self._engine_at_work:
             legal = {}
             for seat, reply in replies.items():
                 if (reason := engine.illegal(seat, reply)) is None:
@@ -275,6 +284,7 @@ class Table:
                     self.fallen.append((turn, fault.seat))
                     engine.forfeit(fault.seat)
             engine.apply(legal)
+            self._over = engine.done
         self.moves.append(legal)
 
     def replay(self, seed: int) -> dict[str, Any]:
@@ -285,7 +295,8 @@ class Table:
     @property
     def seats(self) -> int:
         """Number of seats."""
-        return len(self.engine.scores())
+        with self._engine_at_work:
+            return len(self.engine.scores())
 
     def outcome(
         self,
@@ -295,7 +306,7 @@ class Table:
         raw: Mapping[str, Any] | None,
     ) -> Outcome:
         """What the record keeps."""
-        with boundary(GameError, f"{self._game}: the engine failed at the end"):
+        with self._engine_at_work:
             scores, details = tuple(self.engine.scores()), dict(self.engine.details())
             state = digest(self.engine, self.moves, faults)
         return Outcome(scores, len(self.moves), state, faults, details, cpu, stderr, raw)
@@ -357,9 +368,9 @@ def validate(game: TurnGame, code: Code, backend: Backend, limits: Limits, *, tr
 
 
 def _first_move(table: Table, seat: Seat) -> Fault | None:
-    first = table.engine.to_move()[0]
+    first, question = next(iter(table.questions().items()))
     try:
-        seat.ask(table.engine.observe(first).encode() + b"\n")
+        seat.ask(question.encode() + b"\n")
         reply = seat.answer()
     except BotFault as fault:
         return fault.at(0, 0)

@@ -96,10 +96,10 @@ def until(true: object, seconds: float = 5.0) -> None:
 
 
 class Frail(ProcessBackend):
-    """Sandboxes whose first process is killed as the first `losses` bots are started."""
+    """Sandboxes whose first process is killed as the first `losses` bots are started; `starved`: for their memory."""
 
-    def __init__(self, losses: int) -> None:
-        self.left = losses
+    def __init__(self, losses: int, *, starved: bool = False) -> None:
+        self.left, self.starved = losses, starved
         self.open_now: list[Any] = []
 
     def open(self, spec: SandboxSpec) -> Any:
@@ -109,6 +109,7 @@ class Frail(ProcessBackend):
         def start_and_lose(*arguments: Any) -> None:
             if self.left:
                 self.left -= 1
+                sandbox.out_of_memory = lambda: self.starved  # type: ignore[method-assign]
                 sandbox._process.kill()
                 sandbox._process.wait()
             start(*arguments)

@@ -114,6 +114,7 @@ def _frames(seed: int) -> list[dict[str, Any]]:
         ("os.write(3, b'[[999, {}]]\\n'); time.sleep(9)", "not_json"),
         ("return 7", "not_json"),
         ("return {'pick': 'x' * 300_000}", "oversize"),
+        ("return {'pick': 1, 'padding': 'x' * 9000}", "oversize"),
         ("return {'pick': 1000}", "illegal_move"),
         ("while True: pass", "move_timeout"),
     ],

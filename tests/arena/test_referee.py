@@ -13,7 +13,7 @@ from arena.documents import match_record
 from arena.errors import GameError, SandboxError, SubmissionError
 from arena.sandbox.base import Backend
 from arena.sandbox.process import ProcessBackend
-from arena.types import Batch, Code, FileEntry, Outcome, Played, ranks_of, seat_order, winner_of
+from arena.types import NO_CODE, Batch, Code, FileEntry, Outcome, Played, ranks_of, seat_order, winner_of
 from tests.arena.parts import LIMITS, PICK, Frail, backend, batch, code, guess, need, python_bot
 from tests.conformance.doubles import Guess, GuessEngine
 
@@ -392,6 +392,75 @@ def test_a_match_spoilt_three_times_pauses_the_run() -> None:
     with pytest.raises(SandboxError, match="pair 0 rotation 0 was void 3 times: the sandbox is gone"):
         play()
     assert [each.outcome for each in told] == [None] * 3
+
+
+def test_a_bot_that_ran_its_sandbox_out_of_memory_has_lost() -> None:
+    played = outcomes(guess(), batch(python_bot(), python_bot()), Frail(1, starved=True))
+    assert len(played) == 2
+    first, second = only(played)
+    (fault,) = first.faults
+    assert (fault.seat, fault.kind, fault.detail) == (0, "crash", "out of memory: 512 MB are allowed")
+    assert first.replay is not None
+    assert referee.replayed(guess(), first.replay, first.faults) == (first.scores, first.state_hash)
+    assert second.faults == ()
+
+
+def test_a_bot_that_the_memory_limit_killed_has_crashed_for_want_of_it() -> None:
+    class Small(ProcessBackend):
+        def open(self, spec: Any) -> Any:
+            sandbox = super().open(spec)
+            sandbox.out_of_memory = lambda: True  # type: ignore[method-assign]
+            return sandbox
+
+    killed = python_bot("import os\ndef move(state): os.kill(os.getpid(), 9)\n")
+    (first, _) = only(outcomes(guess(), batch(killed, python_bot()), Small()))
+    assert first.faults[0].detail == "out of memory: 512 MB are allowed"
+
+
+@pytest.mark.parametrize(
+    ("starved", "error", "says"),
+    [
+        (True, SubmissionError, "crash on the first move: out of memory: 512 MB are allowed"),
+        (False, SandboxError, "the sandbox is gone"),
+    ],
+)
+def test_validation_tells_a_starved_bot_from_a_sandbox_of_ours_that_was_lost(
+    starved: bool, error: type[Exception], says: str
+) -> None:
+    class Lost(ProcessBackend):
+        """Gone by the time that the bot is ended."""
+
+        def open(self, spec: Any) -> Any:
+            sandbox = super().open(spec)
+            end = sandbox.ask_end
+
+            def lose() -> None:
+                sandbox._process.kill()
+                sandbox._process.wait()
+                end()
+
+            sandbox.ask_end = lose  # type: ignore[method-assign]
+            sandbox.out_of_memory = lambda: starved  # type: ignore[method-assign]
+            return sandbox
+
+    with pytest.raises(error, match=says):
+        referee.validate(guess(), python_bot("def move(state): return 7\n"), Lost(), LIMITS, trusted=True)
+
+
+def test_a_player_without_valid_code_forfeits_from_the_start_and_the_others_play_on() -> None:
+    asked = batch(python_bot(), NO_CODE, python_bot(), absent={"b": "no bot.toml"})
+    for played in outcomes(guess(), asked):
+        assert played.outcome is not None
+        (fault,) = played.outcome.faults
+        assert fault.seat == seat_order(3, played.rotation).index(1)
+        assert (fault.kind, fault.detail, fault.turn) == ("invalid_submission", "no bot.toml", 0)
+        assert played.outcome.turns == 5
+        assert played.outcome.cpu_seconds[fault.seat] is None
+        raw = played.outcome.replay or {}
+        assert referee.replayed(guess(), raw, played.outcome.faults) == (
+            played.outcome.scores,
+            played.outcome.state_hash,
+        )
 
 
 def test_only_the_tagged_tree_is_played() -> None:

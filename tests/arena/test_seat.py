@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -177,10 +178,10 @@ def test_all_moves_of_a_match_share_a_bank(local: Sandbox) -> None:
     assert "0.25 are allowed" in fault.detail.replace("0.25 s", "0.25")
 
 
-def test_silence_is_judged_by_the_wall_clock(sandbox: Sandbox) -> None:
+def test_silence_is_judged_by_the_wall_clock(local: Sandbox) -> None:
     slept = "import time\ndef move(state):\n    time.sleep(60 * state['turn'])\n    return {}\n"
     before = time.monotonic()
-    fault, _ = play(sandbox, slept, replace(LIMITS, move_seconds=0.05))
+    fault, _ = play(local, slept, replace(LIMITS, move_seconds=0.05))
     assert fault is not None
     assert (fault.kind, fault.turn) == ("silence", 1)
     assert "no answer within 2.05 s of wall time" in fault.detail
@@ -376,6 +377,66 @@ def test_a_bot_that_hangs_up_between_questions(local: Sandbox) -> None:
     with pytest.raises(BotFault) as caught:
         bot.ask(b"{}\n")
     assert ended(bot, caught.value.at(0, 1)).detail == "ended with exit code 4"
+    bot.close()
+
+
+SLEEPER = "import time\ndef move(state):\n    time.sleep(0.5)\n    return {}\n"
+SLOW_BURNER = "import time\nend = time.process_time() + 9\nwhile time.process_time() < end: pass\n"
+
+
+def together(*bots: Seat) -> None:
+    for bot in bots:
+        bot.rivals = bots
+
+
+def test_a_bot_that_overspends_while_another_is_heard_is_ended_at_once(local: Sandbox) -> None:
+    with open_with(backend("process"), local.bots) as other:  # type: ignore[attr-defined]
+        other.bots = local.bots  # type: ignore[attr-defined]
+        limits = replace(LIMITS, start_seconds=0.1, move_seconds=0.1)
+        slow, burner = started(local, SLEEPER), started(other, SLOW_BURNER, limits)
+        together(slow, burner)
+        for bot in (slow, burner):
+            bot.ask(b"{}\n")
+        assert slow.answer() == {}
+        fault = fault_of(burner.answer)
+        assert fault.kind == "start_timeout"
+        assert fault_of(lambda: burner.ask(b"{}\n")) is fault
+        assert fault.cpu is not None
+        assert 0.2 < fault.cpu < 0.45, "it was not left to burn until it was heard"
+        slow.ask_end()
+        slow.take_end()
+        burner.ask_end()
+        assert burner.take_end().status is None
+        for bot in (slow, burner):
+            bot.close()
+
+
+def test_a_bot_that_is_not_there_yet_or_no_more_is_in_nobodys_way(local: Sandbox) -> None:
+    with open_with(backend("process"), local.bots) as stopped, open_with(backend("process"), local.bots) as other:  # type: ignore[attr-defined]
+        stopped._process.send_signal(signal.SIGSTOP)  # type: ignore[attr-defined]
+        late = Seat(stopped, ProcessSpec("python", "/", entry="main:move"), LIMITS)
+        dead = Seat(other, ProcessSpec("python", "/nowhere/at/all", entry="main:move"), LIMITS)
+        slow = started(local, SLEEPER)
+        together(slow, late, dead)
+        asked(slow, b"{}\n")
+        slow.ask_end()
+        slow.take_end()
+        late.allow(0.0)
+        late.ask(b"{}\n")
+        fault = fault_of(late.answer)
+        assert fault.kind == "silence"
+        assert "no answer within 2 s of wall time" in fault.detail
+        assert ended(dead, fault_of(dead.answer).at(0, 0)).kind == "crash"
+        for bot in (slow, late, dead):
+            bot.close()
+
+
+def test_what_is_still_in_the_log_can_be_read_while_the_bot_lives(local: Sandbox) -> None:
+    bot = started(local, "def move(state):\n    print('thinking', flush=True)\n    return {}\n")
+    asked(bot, b"{}\n")
+    assert bot.log() == "thinking\n"
+    bot.ask_end()
+    bot.take_end()
     bot.close()
 
 
