@@ -69,8 +69,8 @@ def split(asked: Batch, size: int) -> list[Batch]:
 def test_every_batch_is_kept_once_and_whole() -> None:
     heard, batches = Heard(), split(batch(python_bot(), python_bot(), pairs=5), 2)
     kept = run(batches, Here(), heard)
-    assert [asked for asked, _ in kept] == batches
-    assert [len(played) for _, played in kept] == [4, 4, 2]
+    assert sorted((asked.pairs[0].index, len(played)) for asked, played in kept) == [(0, 4), (2, 4), (4, 2)]
+    assert all(asked in batches for asked, _ in kept)
     assert (heard.matches, heard.phases) == (10, [])
 
 
