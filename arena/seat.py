@@ -8,6 +8,7 @@ import fcntl
 import json
 import math
 import os
+import re
 import signal
 import socket
 import struct
@@ -31,6 +32,9 @@ _NO_BYTES = bytes(4)
 ENDING_SECONDS = 0.5  # between closing its pipe and being gone, a crashing process may take this long
 MAX_DETAIL = 500
 MAX_NESTING = 64  # of a reply: what is read here is written again, at other depths of the stack
+
+
+_IN_THE_CODEBASE = re.compile(r'File "[^"\n]{0,200}/bot/([^"\n]{1,200})", line (\d{1,9})')  # a line of a traceback
 
 
 class BotFault(Exception):
@@ -353,5 +357,6 @@ def explain(fault: Fault, exit_: Exit, stderr: str) -> Fault:
         return fault
     how = f"killed by {_signal(-exit_.status)}" if exit_.status < 0 else f"ended with exit code {exit_.status}"
     lines = [line for line in stderr.strip().splitlines() if line.strip()]
-    detail = f"{how}: {lines[-1].strip()}" if lines else how
-    return Fault(fault.seat, "crash", detail[:MAX_DETAIL], fault.turn, exit_.cpu_seconds, fault.wall_seconds)
+    where = "".join(f" ({file}, line {line})" for file, line in _IN_THE_CODEBASE.findall(stderr)[-1:])
+    detail = (f"{how}: {lines[-1].strip()}" if lines else how)[: MAX_DETAIL - len(where)] + where
+    return Fault(fault.seat, "crash", detail, fault.turn, exit_.cpu_seconds, fault.wall_seconds)

@@ -143,7 +143,7 @@ def test_after_a_fault_the_others_play_on_and_the_next_match_is_whole(anywhere: 
         (fault,) = outcome.faults
         assert fault.seat == seat_order(3, rotation).index(0)
         assert (fault.kind, fault.turn, outcome.turns) == ("crash", 2, 5)
-        assert fault.detail == "ended with exit code 1: OSError: gone"
+        assert fault.detail == "ended with exit code 1: OSError: gone (main.py, line 2)"
         assert "Traceback" in outcome.stderr[fault.seat]
 
 

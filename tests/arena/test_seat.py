@@ -554,3 +554,7 @@ def test_only_a_closed_pipe_is_seen_in_another_light() -> None:
     assert explain(closed, Exit(0, 1.0), "\n\n") == Fault(0, "crash", "ended with exit code 0", 3, 1.0, 0.5)
     assert explain(closed, Exit(1, 1.0), "a\n  b  \n\n").detail == "ended with exit code 1: b"
     assert len(explain(closed, Exit(1, 1.0), "x" * 9999).detail) == MAX_DETAIL
+    trace = 'File "/bot/main.py", line 3, in f\nFile "/bot/deep/a b.py", line 7\nFile "/usr/x.py", line 9\nOops: y\n'
+    assert explain(closed, Exit(1, 1.0), trace).detail == "ended with exit code 1: Oops: y (deep/a b.py, line 7)"
+    long = explain(closed, Exit(1, 1.0), trace + "x" * 9999).detail
+    assert (len(long), long[-23:]) == (MAX_DETAIL, "x (deep/a b.py, line 7)")

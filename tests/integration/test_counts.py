@@ -158,7 +158,6 @@ def test_an_invalid_submission_forfeits_and_its_agent_is_told_why(told: Path, na
 
 
 @pytest.mark.parametrize(("name", "line"), [("syntax", 2), ("raises", 3)])
-@pytest.mark.xfail(reason="the reason of a crash is the last line of the log, without file and line", strict=True)
 def test_the_reason_of_an_invalid_submission_names_file_and_line(told: Path, name: str, line: int) -> None:
     assert re.search(rf"main\.py\W+line {line}\b", Record.read(told).round(0).submissions[name].reason)
 

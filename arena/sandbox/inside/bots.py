@@ -17,7 +17,7 @@ import bytecode
 
 PROTOCOL = 3  # the descriptor on which a hosted bot speaks
 READ_BYTES = 262_144
-_PR_SET_DUMPABLE = 4
+_PR_SET_PDEATHSIG, _PR_SET_DUMPABLE = 1, 4
 
 
 def become(spec: dict[str, Any], descriptors: list[int], bot_filter: Callable[[], None] | None) -> NoReturn:
@@ -32,7 +32,9 @@ def become(spec: dict[str, Any], descriptors: list[int], bot_filter: Callable[[]
         os.setsid()
         os.chdir(spec["cwd"])
         os.write(PROTOCOL, b"+")
-        if spec["fork"] and spec["confined"]:
+        if not spec["confined"]:
+            _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)  # where there is no process space to end with the first process
+        elif spec["fork"]:
             _offer_to_memory_killer()
         _limit(spec)
         if bot_filter is not None:
@@ -62,11 +64,15 @@ def _take_descriptors(descriptors: list[int], exec_: bool) -> None:
     os.closerange(PROTOCOL + 1, 1024)
 
 
-def _offer_to_memory_killer() -> None:
-    """Let the kernel, where memory runs out, kill what an agent started and not the first process."""
+def _prctl(option: int, value: int) -> None:
     prctl = ctypes.CDLL(None).prctl
     prctl.argtypes = [ctypes.c_int] + [ctypes.c_ulong] * 4
-    prctl(_PR_SET_DUMPABLE, 1, 0, 0, 0)  # or its own file would be root's; nothing else runs that could look in
+    prctl(option, value, 0, 0, 0)
+
+
+def _offer_to_memory_killer() -> None:
+    """Let the kernel, where memory runs out, kill what an agent started and not the first process."""
+    _prctl(_PR_SET_DUMPABLE, 1)  # or its own file would be root's; nothing else runs that could look in
     with open("/proc/self/oom_score_adj", "w") as file:
         file.write("1000")
 
