@@ -247,7 +247,7 @@ VALUES: st.SearchStrategy[Any] = st.recursive(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(st.dictionaries(KEYS, VALUES, max_size=8))
 def test_no_mapping_raises_anything_but_the_users_mistake(changes: dict[str, Any]) -> None:
     data = yaml.safe_load(PLAIN) | changes
@@ -258,14 +258,14 @@ def test_no_mapping_raises_anything_but_the_users_mistake(changes: dict[str, Any
     assert told.startswith("t.yaml: ")
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(st.text(max_size=40))
 def test_no_text_raises_anything_but_the_users_mistake(text: str) -> None:
     with pytest.raises(ConfigError):
         config.parse(text.encode("utf-8", "surrogatepass"), "t.yaml")
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(st.text(max_size=20), st.sampled_from(["", "rounds", "players.0.name", "limits", "players.0", "edit.steps"]))
 def test_no_override_raises_anything_but_the_users_mistake(text: str, key: str) -> None:
     try:

@@ -108,7 +108,6 @@ def _frames(seed: int) -> list[dict[str, Any]]:
     ("body", "kind"),
     [
         ("raise ValueError('in this one')", "crash"),
-        ("os._exit(3)", "crash"),
         ("os.write(3, b'garbage\\n')", "not_json"),
         ("os.write(3, b'[[1]]\\n')", "not_json"),
         ("os.write(3, b'[[999, {}]]\\n'); time.sleep(9)", "not_json"),
@@ -120,7 +119,7 @@ def _frames(seed: int) -> list[dict[str, Any]]:
     ],
 )
 def test_a_fault_is_found_in_its_own_match_and_changes_no_other(body: str, kind: str) -> None:
-    asked = batch(bot(PICK), bot(PICK), pairs=20, limits=replace(LIMITS, move_seconds=0.03))
+    asked = batch(bot(PICK), bot(PICK), pairs=17, limits=replace(LIMITS, move_seconds=0.03))
     numbers = last_numbers(asked)
     chosen = numbers[11, 0]
     assert list(numbers.values()).count(chosen) == 2, "one pair only"
@@ -135,9 +134,9 @@ def test_a_fault_is_found_in_its_own_match_and_changes_no_other(body: str, kind:
     ]
     hosting = Counter(each.hosting for each in together)
     if kind == "illegal_move":
-        assert hosting == {"kept": 40}, "an illegal move breaks no protocol"
+        assert hosting == {"kept": 34}, "an illegal move breaks no protocol"
     else:
-        assert hosting == {"fresh": kept.GROUP, "kept": 40 - kept.GROUP}, "only its own group was played singly"
+        assert hosting == {"fresh": kept.GROUP, "kept": 34 - kept.GROUP}, "only its own group was played singly"
 
 
 def test_a_slow_start_is_allowed_once_and_a_slow_group_is_judged_match_by_match() -> None:

@@ -222,12 +222,12 @@ SHELL = code({"bot.toml": 'command = ["./bot.sh", "an argument"]\n', "bot.sh": S
 
 def test_a_compiled_bot_and_a_shell_bot_play_to_the_end(c_bot: Code, anywhere: Backend) -> None:
     game = registry.game("battlesnake")
-    played = only(outcomes(game, snakes(c_bot, SHELL, pairs=2), anywhere))
+    played = only(outcomes(game, snakes(c_bot, SHELL), anywhere))
     for outcome in played:
         assert outcome.faults == ()
         assert outcome.turns > 15
         assert referee.replayed(game, outcome.replay or {}, ()) == (outcome.scores, outcome.state_hash)
-    same = only(outcomes(game, snakes(SHELL, c_bot, pairs=2), anywhere))
+    same = only(outcomes(game, snakes(SHELL, c_bot), anywhere))
     assert {o.state_hash for o in same} == {o.state_hash for o in played}, "the two programs play alike"
 
 

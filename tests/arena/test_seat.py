@@ -426,6 +426,7 @@ def test_a_bot_that_is_not_there_yet_or_no_more_is_in_nobodys_way(local: Sandbox
         fault = fault_of(late.answer)
         assert fault.kind == "silence"
         assert "no answer within 2 s of wall time" in fault.detail
+        stopped._process.send_signal(signal.SIGCONT)  # type: ignore[attr-defined]
         assert ended(dead, fault_of(dead.answer).at(0, 0)).kind == "crash"
         for bot in (slow, late, dead):
             bot.close()
