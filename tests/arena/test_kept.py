@@ -108,8 +108,8 @@ def _frames(seed: int) -> list[dict[str, Any]]:
     ("body", "kind"),
     [
         ("raise ValueError('in this one')", "crash"),
-        ("os.write(3, b'garbage\\n')", "not_json"),
-        ("os.write(3, b'[[1]]\\n')", "not_json"),
+        ("os.write(3, b'garbage\\n'); time.sleep(9)", "not_json"),
+        ("os.write(3, b'[[1]]\\n'); time.sleep(9)", "not_json"),
         ("os.write(3, b'[[999, {}]]\\n'); time.sleep(9)", "not_json"),
         ("return 7", "not_json"),
         ("return {'pick': 'x' * 300_000}", "oversize"),

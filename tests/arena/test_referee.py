@@ -147,6 +147,14 @@ def test_after_a_fault_the_others_play_on_and_the_next_match_is_whole(anywhere: 
         assert "Traceback" in outcome.stderr[fault.seat]
 
 
+def test_a_bot_that_is_gone_before_it_is_asked_has_lost_in_that_turn() -> None:
+    leaving = python_bot("import os\ndef move(state):\n    os.write(3, b'{\"pick\": 1}\\n')\n    os._exit(4)\n")
+    waiting = python_bot("import time\ndef move(state):\n    time.sleep(0.1)\n    return {'pick': 1}\n")
+    (first, _) = only(outcomes(guess(), batch(leaving, waiting)))
+    (fault,) = first.faults
+    assert (fault.seat, fault.kind, fault.turn, fault.detail) == (0, "crash", 1, "ended with exit code 4")
+
+
 def test_two_faults_of_one_turn_are_both_recorded() -> None:
     crash, garbage = python_bot("def move(state): 1 / 0\n"), python_bot("def move(state): return 5\n")
     (first, _) = only(outcomes(guess(), batch(crash, garbage)))
