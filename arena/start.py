@@ -1,6 +1,7 @@
 """Begins a run: what was asked for, what it will run on, and the record that keeps both."""
 
 import platform
+import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -113,7 +114,7 @@ def _bot_python() -> str:
 def _git_commit() -> str | None:
     """Commit of this source tree; None for an installed package."""
     root = Path(__file__).resolve().parent.parent
-    if not (root / ".git").exists():
+    if not (root / ".git").exists() or shutil.which("git") is None:
         return None
     asked = subprocess.run(["git", "-C", str(root), "rev-parse", "HEAD"], capture_output=True, text=True, check=False)
     return asked.stdout.strip() or None

@@ -21,7 +21,7 @@ def probes(arena: Arena) -> Iterator[Probe]:
 
 
 def forfeits(arena: Arena) -> str:
-    """Code that the engine refuses loses every match, on whatever seat, and nobody else does."""
+    """Code that the engine refuses stands last in every match, on whatever seat, and alone."""
     broken = with_contents(arena.starter, bytes(range(256)) * 16)
     for seats in sorted({arena.few, arena.many}):
         codes = [broken] + [arena.starter] * (seats - 1)
@@ -32,7 +32,7 @@ def forfeits(arena: Arena) -> str:
             seen = [(fault.seat, fault.kind) for fault in came.faults]
             demand(seen == [(seat, "rejected")], f"faults {seen} where seat {seat} is to be rejected")
             ranks = ranks_of(came.scores, came.faults)
-            demand(ranks[seat] == seats and ranks.count(1) == seats - 1, f"ranks {ranks} with seat {seat} rejected")
+            demand(ranks[seat] == seats and ranks.count(seats) == 1, f"ranks {ranks} with seat {seat} rejected")
     return f"with {' and '.join(str(seats) for seats in sorted({arena.few, arena.many}))} seats"
 
 
