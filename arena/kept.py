@@ -20,7 +20,7 @@ from arena.referee import Bench, Table
 from arena.seat import BotFault, Seat, decode
 from arena.types import Batch, Outcome, Pair, Played, seat_order
 
-GROUP = 32  # matches in lockstep
+GROUP = 64  # matches in lockstep
 
 
 @dataclass(slots=True)

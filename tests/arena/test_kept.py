@@ -119,7 +119,7 @@ def _frames(seed: int) -> list[dict[str, Any]]:
     ],
 )
 def test_a_fault_is_found_in_its_own_match_and_changes_no_other(body: str, kind: str) -> None:
-    asked = batch(bot(PICK), bot(PICK), pairs=17, limits=replace(LIMITS, move_seconds=0.03))
+    asked = batch(bot(PICK), bot(PICK), pairs=33, limits=replace(LIMITS, move_seconds=0.03))
     numbers = last_numbers(asked)
     chosen = numbers[11, 0]
     assert list(numbers.values()).count(chosen) == 2, "one pair only"
@@ -134,9 +134,9 @@ def test_a_fault_is_found_in_its_own_match_and_changes_no_other(body: str, kind:
     ]
     hosting = Counter(each.hosting for each in together)
     if kind == "illegal_move":
-        assert hosting == {"kept": 34}, "an illegal move breaks no protocol"
+        assert hosting == {"kept": 66}, "an illegal move breaks no protocol"
     else:
-        assert hosting == {"fresh": kept.GROUP, "kept": 34 - kept.GROUP}, "only its own group was played singly"
+        assert hosting == {"fresh": kept.GROUP, "kept": 66 - kept.GROUP}, "only its own group was played singly"
 
 
 def test_a_slow_start_is_allowed_once_and_a_slow_group_is_judged_match_by_match() -> None:
@@ -195,10 +195,10 @@ def test_of_three_snakes_one_falls_out_and_the_group_goes_on() -> None:
 
 
 def test_a_lost_sandbox_sends_its_group_back_to_be_played_singly() -> None:
-    asked = batch(bot(PICK), bot(PICK), pairs=20)
+    asked = batch(bot(PICK), bot(PICK), pairs=40)
     hashes = [each.outcome.state_hash for each in play(asked) if each.outcome]
     frail = Frail(1)
     played = play(replace(asked, hosting="kept"), frail)
     assert [each.outcome.state_hash for each in played if each.outcome] == hashes
-    assert Counter(each.hosting for each in played) == {"fresh": kept.GROUP, "kept": 40 - kept.GROUP}
+    assert Counter(each.hosting for each in played) == {"fresh": kept.GROUP, "kept": 80 - kept.GROUP}
     assert len(frail.open_now) > 2
