@@ -1,7 +1,5 @@
 """Writes an edit down while it happens: commits into the player's repository, steps into the record."""
 
-import threading
-
 from arena.documents import DiffSummary, EditDocument, Spend, StepDocument
 from arena.edit import EditResult, Saved, Step
 from arena.events import now
@@ -15,13 +13,10 @@ _ROUND_SECONDS = 86_400
 
 
 class RecordJournal:
-    """The `Journal` of one player in one round. Of all journals of a run, one may write an event at a time."""
+    """The `Journal` of one player in one round; journals of several players may write at the same time."""
 
-    def __init__(
-        self, record: RecordWriter, player: str, round_: int, events: threading.Lock, listener: Listener
-    ) -> None:
-        self._record, self._player, self._round, self._events = record, player, round_, events
-        self._listener = listener
+    def __init__(self, record: RecordWriter, player: str, round_: int, listener: Listener) -> None:
+        self._record, self._player, self._round, self._listener = record, player, round_, listener
         self._repo = record.repo(player)
         self._attempt = self._steps = 0
 
@@ -29,8 +24,7 @@ class RecordJournal:
         """Start an attempt from the last tag; what an earlier attempt left stays in the record."""
         self._repo.reset_to(self._round - 1)
         self._attempt, self._steps = self._record.begin_attempt(self._player, self._round), 0
-        with self._events:
-            self._record.event("edit_begun", player=self._player, round=self._round, attempt=self._attempt)
+        self._record.event("edit_begun", player=self._player, round=self._round, attempt=self._attempt)
         return self._repo.code("main")
 
     def save(self, files: tuple[FileEntry, ...] | None) -> Saved:
@@ -72,7 +66,7 @@ class RecordJournal:
         self._listener.step(self._player, self._steps)
 
     def finish(self, result: EditResult) -> EditDocument:
-        """Close the edit for good; the tag of the round is set by `tag_round`, now or after a kill in between."""
+        """Close the edit for good; the tournament sets the tag of the round, now or after a kill in between."""
         before = self._repo.tree(self._round - 1)
         head = self._repo.head
         assert head is not None
@@ -92,10 +86,7 @@ class RecordJournal:
             diff=DiffSummary(files=stat.files, added=stat.added, deleted=stat.deleted, binary=stat.binary),
         )
         self._record.write_edit(document)
-        with self._events:
-            self._record.event(
-                "edit_finished", player=self._player, round=self._round, commit=head, ended=document.ended
-            )
+        self._record.event("edit_finished", player=self._player, round=self._round, commit=head, ended=document.ended)
         return document
 
 

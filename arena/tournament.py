@@ -1,6 +1,5 @@
 """A tournament, start to end: the loop that everything else hangs on."""
 
-import threading
 import time
 from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -31,7 +30,6 @@ class Tournament:
         self.config, self.record, self.listener = loaded.config, record, listener
         self.game = registry.game(loaded.config.game, loaded.config.game_config)
         self._base, self._backend = loaded.base, backend
-        self._events = threading.Lock()
         self._agents = {player.name: _agent(player, loaded) for player in loaded.config.players}
         self._competition = Competition(loaded.config, self.game, record, executor, backend.name, listener)
         self._began, self._earlier_seconds = time.monotonic(), record.run.totals.wall_seconds
@@ -89,7 +87,7 @@ class Tournament:
             return self.record.edit(name, n)
         if not agent.edits:
             return no_edit(self.record, name, n, "never edits")
-        journal = RecordJournal(self.record, name, n, self._events, self.listener)
+        journal = RecordJournal(self.record, name, n, self.listener)
         job = EditJob(agent, self._brief(name, n), self.config.edit, handout.mounts(name, n), player.trusted)
         return journal.finish(edit(job, self._backend, journal))
 
@@ -128,8 +126,7 @@ class Tournament:
         )
         self.record.write_run(document)
         self.listener.spent(spend.cost)
-        with self._events:
-            self.record.event(event, reason=reason, **facts)
+        self.record.event(event, reason=reason, **facts)
         return document
 
 

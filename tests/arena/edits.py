@@ -1,6 +1,5 @@
 """What tests of editing share: a run with one player's codebase in it, and the means to edit it."""
 
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -61,7 +60,7 @@ def a_run(folder: Path, start: Code = START) -> RecordWriter:
 
 
 def journal(record: RecordWriter, round_: int = 1, listener: Listener | None = None) -> RecordJournal:
-    return RecordJournal(record, "ada", round_, threading.Lock(), listener or Listener())
+    return RecordJournal(record, "ada", round_, listener or Listener())
 
 
 def work(
